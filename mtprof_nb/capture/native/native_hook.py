@@ -6,25 +6,28 @@ import sys
 import threading
 from collections import Counter
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from mtprof_nb.capture.activities import available
+from mtprof_nb.capture.activities import DEVICES, available
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.machine.available_memory import available_bytes, bytes_before_a_kill, resident_bytes
+from mtprof_nb.capture.native.device_recording import DeviceRecording
+from mtprof_nb.capture.native.device_rows import DeviceRows
 from mtprof_nb.capture.native.mapped_storages import MappedStorages
 from mtprof_nb.capture.native.native_trace import Ended, build_trace
 from mtprof_nb.capture.native.profiler_flag import ProfilerFlag
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
 from mtprof_nb.capture.samples.python_stacks import running_cell
-from mtprof_nb.capture.samples.thread_names import running_threads
+from mtprof_nb.capture.samples.thread_names import native_ids_by_low_half, running_threads
 from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
 from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
 from mtprof_nb.capture.torch_facts.switched_off import without_switched_off
 from mtprof_nb.errors import HookError, warn
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.source_files import is_user_file
-from mtprof_nb.model.trace import SourceLine, Trace, empty_trace
+from mtprof_nb.model.trace import RUNTIME, SourceLine, Trace, empty_trace
 
 #: Bytes that the recorder keeps for an event; for its values, where each has its own; and for a block and its release.
 _BYTES_AN_EVENT, _BYTES_OF_VALUES, _BYTES_OF_MEMORY = 64, 16, 80
@@ -33,9 +36,22 @@ _TAKEN_ANYWAY = 64 << 20
 
 
 def serves(request: Request) -> bool:
-    """Whether hook `auto` records PyTorch by this hook: it is built, and only the CPU is recorded."""
+    """Whether hook `auto` records PyTorch by this hook: it is built, and can record the devices there are."""
+    found = recorder()
     has_torch_options = request.experimental_config is not None or bool(request.activity_filters)
-    return available(request.activities) == {"CPU"} and not has_torch_options and recorder() is not None
+    if found is None or has_torch_options:
+        return False
+    return bool(found.records_devices) or available(request.activities) == {"CPU"}
+
+
+def _device(request: Request, found: Any) -> str | None:
+    """The type of device to record beside the CPU, as torch chooses one of several; None for none."""
+    chosen = available(request.activities)
+    name = next((name for name in DEVICES if name in chosen), None)
+    if name is not None and not found.records_devices:
+        msg = f"hook 'native' cannot record {name} with this build of PyTorch, which has no Kineto: use hook='kineto'"
+        raise HookError(msg)
+    return name
 
 
 def _most_events(request: Request) -> int:
@@ -60,9 +76,6 @@ class NativeHook(Hook):
         if found is None:
             msg = f"hook 'native' cannot record here: {why_not()}; or use hook='kineto'"
             raise HookError(msg)
-        if "CPU" not in request.activities:
-            msg = f"hook 'native' records CPU ops alone, not {', '.join(sorted(request.activities))}: use hook='kineto'"
-            raise HookError(msg)
         if request.activity_filters:
             msg = "hook 'native' records every CPU op and cannot filter activities: use hook='kineto'"
             raise HookError(msg)
@@ -76,9 +89,18 @@ class NativeHook(Hook):
         self._fast_scopes = FastScopes(torch, found, with_inputs=request.recorded.record_shapes)
         self._mapped = MappedStorages(torch, found)
         self._flag = ProfilerFlag(torch)
+        device = _device(request, found)
+        self._devices = DeviceRecording(torch, found, device, available_bytes() or 0) if device else None
         self._thread_names: dict[int, str] = {}
-        #: When recording of CPU ops was switched on or off, and which.
+        #: When recording of CPU ops was switched on or off, and which; and when that of devices was.
         self._switched: list[tuple[int, bool]] = []
+        self._devices_switched: list[tuple[int, bool]] = []
+
+    def prepare(self) -> None:
+        """Warm Kineto up, where devices are recorded."""
+        if self._devices is not None:
+            with interrupts_held_back():
+                self._devices.prepare()
 
     def start(self) -> None:
         """Record from here on."""
@@ -108,6 +130,8 @@ class NativeHook(Hook):
             if notes_memory:
                 self._mapped.install()
             self._flag.set()
+            if self._devices is not None:
+                self._devices.start(self._most_events)
         if recorded.profile_memory and not notes_memory:
             warn("another CPU allocator is in use than in an earlier recording: hook 'native' records no memory")
 
@@ -115,14 +139,26 @@ class NativeHook(Hook):
         """The window's trace. Harmless after a failed start."""
         with interrupts_held_back():
             if not self._is_recording:
+                self._end_devices()
                 return empty_trace(recorded=self._request.recorded)
             counter = self._torch.autograd._get_sequence_nr()
             columns = self._end()
+            devices = self._end_devices()
         names = self._thread_names | running_threads()
-        ended = Ended(names, {threading.get_native_id(): counter}, self._fast_scopes.left)
+        ended = Ended(
+            names, {threading.get_native_id(): counter}, self._fast_scopes.left, devices, native_ids_by_low_half()
+        )
         objects = LivingObjects(self._torch, self._recorder.living)
         trace = build_trace(columns, objects, self._request, ended)
-        return without_switched_off(trace, self._switched)
+        if self._devices is not None:
+            trace = replace(trace, notes=(*trace.notes, *self._devices.notes))
+        if "CPU" not in self._request.activities:
+            trace = trace.take(trace.on_device | (trace.kind == RUNTIME))
+        return without_switched_off(trace, self._switched, self._devices_switched)
+
+    def _end_devices(self) -> tuple[str, DeviceRows] | None:
+        rows = self._devices.stop() if self._devices is not None else None
+        return (self._devices.device, rows) if self._devices is not None and rows is not None else None
 
     def _end(self) -> Any:
         self._restore_torch()
@@ -158,6 +194,8 @@ class NativeHook(Hook):
             self._is_recording = False
             self._restore_torch()
             self._recorder.abandon()
+        if self._devices is not None:
+            self._devices.abandon()
 
     def scope(self, name: str, args: str | None = None) -> AbstractContextManager[Any]:
         """A scope by torch's own `record_function`, which other listeners of torch see too."""
@@ -165,6 +203,12 @@ class NativeHook(Hook):
         return scope
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
-        """Leave out, or keep, the ops that start from now on."""
-        if self._is_recording and "CPU" in activities:
-            self._switched.append((self._request.clock.now_ns(), enable))
+        """Leave out, or keep, the ops that start from now on, and what is launched from now on."""
+        if not self._is_recording:
+            return
+        now_ns = self._request.clock.now_ns()
+        if "CPU" in activities:
+            self._switched.append((now_ns, enable))
+        if self._devices is not None and self._devices.device in activities:
+            self._devices_switched.append((now_ns, enable))
+            self._devices.toggle(enable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request, full
+from mtprof_nb.capture.native.device_join import with_devices
+from mtprof_nb.capture.native.device_rows import DeviceRows
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
 from mtprof_nb.capture.samples.thread_names import name_of_native_thread
 from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
@@ -31,6 +33,7 @@ from mtprof_nb.model.trace import (
     Allocations,
     Columns,
     Int8,
+    Int32,
     Int64,
     Recorded,
     Trace,
@@ -63,6 +66,10 @@ class Ended:
     #: Autograd's next sequence number, by native thread.
     counters: Mapping[int, int]
     fast_scopes: Sequence[NotedScope] = ()
+    #: Calls and events of devices of one type, where some were recorded.
+    devices: tuple[str, DeviceRows] | None = None
+    #: Native ids of Python's threads, by the low half of Python's own numbers of them.
+    python_threads: Mapping[int, int] = field(default_factory=dict)
 
 
 @collector_paused()
@@ -72,7 +79,12 @@ def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request
     recorded = request.recorded
     needs_stacks = recorded.with_stack or recorded.with_modules
     stacks = read_stacks(columns, objects if recorded.with_modules else None) if needs_stacks else None
-    events = _recorded_events(columns, ended, request.clock.offset_ns)
+    columns["kind"] = np.where(columns["scope"] == _USER_SCOPE, np.int8(SCOPE), np.int8(OP))
+    on_devices: Columns = {"tracks": _threads(columns, ended)}
+    if ended.devices is not None:
+        name, rows = ended.devices
+        columns, on_devices = with_devices(columns, rows, name, on_devices["tracks"], ended.python_threads)
+    events = _recorded_events(columns, on_devices.pop("tracks"), request.clock.offset_ns)
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
     links = link(events, columns["forward_thread"].__getitem__, ended.counters, in_module=in_module)
     devices = _devices_of_inputs(events, columns, objects.torch) if recorded.record_shapes else None
@@ -80,8 +92,9 @@ def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request
         events,
         links,
         _recording(columns, request)
+        | on_devices
         | _inputs(events, columns, objects.torch, recorded)
-        | _python(stacks, links, columns, recorded)
+        | _python(stacks, links, columns, recorded, on_devices.get("launcher"))
         | _memory(columns, stacks if recorded.with_stack else None, devices, request),
         scopes=ended.fast_scopes,
         own_parameters=_own_parameters(columns, objects) if recorded.record_shapes else None,
@@ -89,21 +102,25 @@ def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request
     )
 
 
-def _recorded_events(columns: Columns, ended: Ended, offset_ns: int) -> RecordedEvents:
+def _threads(columns: Columns, ended: Ended) -> tuple[Track, ...]:
+    return tuple(
+        Track(tid, ended.thread_names.get(tid) or name_of_native_thread(tid), number=number)
+        for tid, number, *_ in columns["threads"]
+    )
+
+
+def _recorded_events(columns: Columns, tracks: tuple[Track, ...], offset_ns: int) -> RecordedEvents:
     name, names = used_part(columns["name"], columns["names"])
     scope = columns["scope"]
     outlives = (columns["flags"] & _IS_ASYNC > 0) & (scope != _OP_SCOPE) & (scope != _BACKWARD_SCOPE)
     return RecordedEvents(
         name=name,
         names=names,
-        kind=np.where(scope == _USER_SCOPE, np.int8(SCOPE), np.int8(OP)),
+        kind=columns["kind"],
         start_ns=columns["start"] + offset_ns,
         duration_ns=columns["duration"],
         thread=columns["thread"],
-        threads=tuple(
-            Track(tid, ended.thread_names.get(tid) or name_of_native_thread(tid), number=number)
-            for tid, number in columns["threads"]
-        ),
+        threads=tracks,
         sequence_nr=columns["sequence_nr"],
         is_backward_node=scope == _BACKWARD_SCOPE,
         is_async=outlives,
@@ -162,13 +179,20 @@ def _devices_of_inputs(events: RecordedEvents, columns: Columns, torch: Any) -> 
     return name, np.where(is_there, np.maximum(columns["device_index"], 0), np.int8(-1))
 
 
-def _python(stacks: NativeStacks | None, links: NodeLinks, columns: Columns, recorded: Recorded) -> Columns:
-    """Stacks and modules. In the backward pass an op without Python of its own has those of its forward op."""
+def _python(
+    stacks: NativeStacks | None, links: NodeLinks, columns: Columns, recorded: Recorded, launcher: Int32 | None
+) -> Columns:
+    """Stacks and modules. In the backward pass an op without Python of its own has those of its forward op.
+
+    What an op launched has those of that op.
+    """
     if stacks is None:
         return {}
     own = columns["stack"]
     of_forward = (links.forward >= 0) & (own == own[links.node])
     shown = np.where(of_forward, own[links.forward], own)
+    if launcher is not None:
+        shown, of_forward = (np.where(launcher >= 0, one[launcher], one) for one in (shown, of_forward))
     found: Columns = {}
     if recorded.with_modules:
         found |= {"module": stacks.module[shown], "modules": stacks.modules}

@@ -13,6 +13,12 @@ def running_threads() -> dict[int, str]:
     return {thread.native_id: thread.name for thread in threads if thread.native_id is not None}
 
 
+def native_ids_by_low_half() -> dict[int, int]:
+    """The native ids of Python's threads that run now, by the low 32 bits of the system library's numbers of them."""
+    pairs = ((thread.ident, thread.native_id) for thread in threading.enumerate())
+    return {ident & 0xFFFFFFFF: native for ident, native in pairs if ident is not None and native is not None}
+
+
 def ids_of_main_thread() -> set[int]:
     """The native ids under which the main thread may be known: in a forked child, Python still has its parent's."""
     noted = threading.main_thread().native_id

@@ -43,6 +43,16 @@ inline void note_block(void* address, int64_t nbytes) {
   }
 }
 
+inline PyObject* note_memory(PyObject*, PyObject* arguments) {
+  unsigned long long number = 0;
+  long long nbytes = 0;
+  if (!PyArg_ParseTuple(arguments, "KL", &number, &nbytes)) {
+    return nullptr;
+  }
+  note_block(reinterpret_cast<void*>(number), nbytes);
+  Py_RETURN_NONE;
+}
+
 // The table of virtual functions of an allocator.
 inline void* table_of(const c10::Allocator* allocator) {
   return __atomic_load_n(reinterpret_cast<void* const*>(allocator), __ATOMIC_ACQUIRE);

@@ -359,8 +359,9 @@ inline void read_stacks(StackTree& stacks, const Owned& found) {
 inline Owned threads_object(const std::vector<TakenThread>& threads) {
   Owned list(PyList_New(0));
   for (const TakenThread& one : threads) {
-    append_to(list, Owned(Py_BuildValue("(LK)", static_cast<long long>(one.native_id),
-                                        static_cast<unsigned long long>(one.torch_id))));
+    append_to(list, Owned(Py_BuildValue("(LKIL)", static_cast<long long>(one.native_id),
+                                        static_cast<unsigned long long>(one.torch_id), one.pthread_id,
+                                        static_cast<long long>(one.joined))));
   }
   return list;
 }

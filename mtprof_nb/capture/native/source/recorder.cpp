@@ -6,6 +6,7 @@
 #include <future>
 #include <limits>
 
+#include "devices.h"
 #include "held_memory.h"
 #include "live.h"
 #include "living_objects.h"
@@ -23,7 +24,8 @@ namespace {
 void take_threads(Recording& recording) {
   for (ThreadRecords* records : recording.threads) {
     records->lock.lock();
-    recording.taken.push_back({records->native_id, records->torch_id, records->dropped, std::move(records->rows),
+    recording.taken.push_back({records->native_id, records->torch_id, records->pthread_id, records->joined,
+                               records->dropped, std::move(records->rows),
                                std::move(records->blocks), std::move(records->ids),
                                std::move(records->values_of_rows)});
     records->forget_rows();
@@ -281,16 +283,6 @@ PyObject* so_far(PyObject*, PyObject*) {
   }
 }
 
-PyObject* note_memory(PyObject*, PyObject* arguments) {
-  unsigned long long number = 0;
-  long long nbytes = 0;
-  if (!PyArg_ParseTuple(arguments, "KL", &number, &nbytes)) {
-    return nullptr;
-  }
-  note_block(reinterpret_cast<void*>(number), nbytes);
-  Py_RETURN_NONE;
-}
-
 // Nanoseconds of one call: of some batches, the shortest.
 template <typename Function>
 double shortest_call(Function&& function) {
@@ -371,6 +363,7 @@ PyMODINIT_FUNC PyInit__mtprof_recorder() {
     mtprof::state();
     mtprof::NotingAllocator::instance();
     mtprof::counter_is_the_clock();
+    mtprof::TickTimes::instance();
   } catch (const std::exception&) {
     return PyErr_NoMemory();
   }
@@ -382,6 +375,7 @@ PyMODINIT_FUNC PyInit__mtprof_recorder() {
   const int is_refused = pthread_atfork(nullptr, nullptr, [] {
     mtprof::state().generation.store(0);
     mtprof::StackTree::told() = nullptr;
+    mtprof::TickTimes::instance().after_fork();
     new (&mtprof::state().mutex) std::mutex();
     if (mtprof::own_records != nullptr) {  // its ops that are open end here too
       new (&mtprof::own_records->lock) mtprof::SpinLock();
@@ -392,8 +386,11 @@ PyMODINIT_FUNC PyInit__mtprof_recorder() {
     return PyErr_NoMemory();
   }
   PyObject* module = PyModule_Create(&mtprof::definition);
-  if (module != nullptr && PyModule_AddIntConstant(module, "reads_frames", MTPROF_READS_FRAMES) < 0) {
-    Py_DECREF(module);
+  const bool is_complete = module != nullptr && PyModule_AddFunctions(module, mtprof::device_methods) == 0 &&
+                           PyModule_AddIntConstant(module, "reads_frames", MTPROF_READS_FRAMES) == 0 &&
+                           PyModule_AddIntConstant(module, "records_devices", MTPROF_RECORDS_DEVICES) == 0;
+  if (!is_complete) {
+    Py_XDECREF(module);
     return nullptr;
   }
   return module;

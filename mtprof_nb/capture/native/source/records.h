@@ -260,6 +260,9 @@ struct ThreadRecords {
   uint64_t generation = 0;
   int64_t native_id = 0;
   uint64_t torch_id = 0;
+  uint32_t pthread_id = 0;
+  // When it took part in the recording first: numbers of threads are used again.
+  int64_t joined = 0;
   Chunks<Row> rows;
   Chunks<Block> blocks;
   Chunks<CallId> ids;

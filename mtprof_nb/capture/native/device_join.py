@@ -1,0 +1,168 @@
+"""Adds what devices did to the recorder's columns of ops, with the op and the call that launched each event.
+
+A call and all that it launched share a number. The op of a call is the innermost one that ran on its thread at the
+middle of the call: clocks may differ by more than a call lies inside its op at either end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mtprof_nb.building.interning import first_with_number, intern
+from mtprof_nb.building.thread_intervals import ThreadIntervals
+from mtprof_nb.capture.native.device_rows import DeviceRows
+from mtprof_nb.capture.native.device_tracks import Places
+from mtprof_nb.model.device_facts import KERNELS_OF_COLLECTIVES
+from mtprof_nb.model.intervals import order_of
+from mtprof_nb.model.trace import DEVICE_SCOPE, KERNEL, OP, SCOPE, Bool, Columns, Int32, Int64, Track, on_device
+
+#: The recorder's columns of rows, and the value of each for what is no op.
+_ABSENT = {
+    **dict.fromkeys(("sequence_nr", "form", "values", "stack", "addresses", "scope", "held_before", "held_after"), -1),
+    **dict.fromkeys(("handle", "forward_thread", "flags", "device_type", "device_index"), 0),
+    **dict.fromkeys(("start", "duration", "name", "thread", "kind"), 0),
+    "extra": -1,
+}
+
+
+def with_devices(
+    columns: Columns, rows: DeviceRows, device: str, tracks: tuple[Track, ...], python_threads: Mapping[int, int]
+) -> tuple[Columns, Columns]:
+    """The recorder's columns with `rows` among them in the order of a `Trace`, and facts for its builder.
+
+    `columns` has `kind`. `device` is the type of the devices. `tracks` are those of `columns["threads"]`, and
+    `python_threads` has the native ids of other threads by the low half of Python's number of them.
+    """
+    places = Places.of(columns["threads"], rows, tracks, python_threads)
+    join = Join(columns, rows, places)
+    scopes = join.scopes()
+    name, names = intern([*columns["names"], *rows.names])
+    extra, extras = join.extras()
+    own: Columns = {
+        "start": np.concatenate((rows.start, scopes.start)),
+        "duration": np.concatenate((rows.duration, scopes.duration)),
+        "name": np.concatenate((name[len(columns["names"]) :][rows.name], name[columns["name"][scopes.scope]])),
+        "thread": np.concatenate((places.track, scopes.track)),
+        "extra": np.append(extra, np.full(len(scopes), -1)),
+        "kind": np.append(rows.kind, np.full(len(scopes), DEVICE_SCOPE)),
+    }
+    ops, added = len(columns["start"]), len(own["start"])
+    made = dict(columns)
+    for column, absent in _ABSENT.items():
+        if len(columns[column]) == ops:
+            before = name[columns["name"]] if column == "name" else columns[column]
+            more = own[column] if column in own else np.full(added, absent)
+            made[column] = np.concatenate((before, more.astype(before.dtype)))
+    made |= {"names": names, "extras": extras}
+    nothing = np.full(ops, -1)
+    launch = np.where(join.launch >= 0, join.launch + ops, -1)
+    facts: Columns = {
+        "launcher": np.concatenate((nothing, join.launcher, scopes.scope)).astype(np.int32),
+        "launch": np.concatenate((nothing, launch, np.full(len(scopes), -1))).astype(np.int32),
+        "device": on_device(made["kind"]).astype(np.int8),
+        "device_index": np.array([*(index for index in places.index_of_track), 0], np.int8)[made["thread"]],
+        "devices": ("CPU", device),
+    }
+    _put_in_order(made, facts)
+    return made, facts | {"tracks": places.all_tracks(device)}
+
+
+def _put_in_order(made: Columns, facts: Columns) -> None:
+    order, total = order_of(made["start"], made["duration"]), len(made["start"])
+    if order is None:
+        return
+    where = np.full(total + 1, -1, np.int32)
+    where[order] = np.arange(total, dtype=np.int32)
+    for column in _ABSENT:
+        if len(made[column]) == total:
+            made[column] = made[column][order]
+    facts |= {column: facts[column][order] for column in ("device", "device_index")}
+    facts |= {column: where[facts[column][order]] for column in ("launcher", "launch")}
+    made["block_event"] = where[made["block_event"]]
+
+
+@dataclass(frozen=True)
+class Scopes:
+    """Scopes on streams: the scope on the host that each is of, its time and its track."""
+
+    scope: Int64
+    track: Int32
+    start: Int64
+    duration: Int64
+
+    def __len__(self) -> int:
+        return len(self.scope)
+
+
+@dataclass(frozen=True)
+class Join:
+    """For each row the call that launched it and the op that caused it, both -1 where there is none."""
+
+    columns: Columns
+    rows: DeviceRows
+    places: Places
+
+    @cached_property
+    def launch(self) -> Int32:
+        rows, calls = self.rows, np.flatnonzero(self.rows.is_call)
+        return first_with_number(rows.correlation, calls, rows.correlation, ~rows.is_call & (rows.correlation > 0))
+
+    @cached_property
+    def launcher(self) -> Int64:
+        return self._around(self.columns["kind"] == OP)
+
+    def _around(self, mask: Bool) -> Int64:
+        """For each row the innermost of the chosen ops or scopes at the middle of its call."""
+        columns, rows = self.columns, self.rows
+        found = np.full(len(rows), -1, np.int64)
+        calls = np.flatnonzero(rows.is_call)
+        middle = rows.start[calls] + rows.duration[calls] // 2
+        intervals = ThreadIntervals(columns["start"], columns["start"] + columns["duration"], columns["thread"])
+        on_one_thread = columns["flags"] & 1 == 0
+        found[calls] = intervals.running(mask & on_one_thread, self.places.track[calls], middle)
+        return np.where(self.launch >= 0, found[self.launch], found)
+
+    def scopes(self) -> Scopes:
+        """A scope on each stream, from the first to the last event that was launched directly in one on the host."""
+        rows = self.rows
+        is_scope = self.columns["kind"] == SCOPE
+        inside = np.flatnonzero(~rows.is_call & (rows.kind != DEVICE_SCOPE) & (self.launch >= 0))
+        scope = self._around(is_scope)[inside] if is_scope.any() else np.full(len(inside), -1)
+        inside, scope = inside[scope >= 0], scope[scope >= 0]
+        count = self.places.count
+        key = scope * count + self.places.track[inside]
+        order = np.argsort(key, kind="stable")
+        inside, key = inside[order], key[order]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        start, end = rows.start[inside], rows.start[inside] + rows.duration[inside]
+        begins = np.minimum.reduceat(start, first) if len(first) else start
+        ends = np.maximum.reduceat(end, first) if len(first) else end
+        return Scopes(key[first] // count, (key[first] % count).astype(np.int32), begins, ends - begins)
+
+    def extras(self) -> tuple[Int32, list[str]]:
+        """For each row a position in a table of facts, which begins with that of the ops.
+
+        The facts of a collective are those of the op that launched its kernel.
+        """
+        rows, columns = self.rows, self.columns
+        table = [*columns["extras"], *rows.fact_texts]
+        extra = np.where(rows.facts >= 0, rows.facts + len(columns["extras"]), -1).astype(np.int32)
+        is_named = [name.lower().startswith(KERNELS_OF_COLLECTIVES) for name in rows.names]
+        kernels = np.flatnonzero((rows.kind == KERNEL) & np.array([*is_named, False])[rows.name])
+        if not len(kernels) or not len(columns["extras"]):
+            return extra, table
+        op = self._around((columns["kind"] == OP) & (columns["extra"] >= 0))[kernels]
+        kernels, op = kernels[op >= 0], op[op >= 0]
+        position, pairs = intern(list(zip(columns["extra"][op].tolist(), extra[kernels].tolist(), strict=True)))
+        extra[kernels] = position + len(table)
+        table += [_together(table[first], table[second] if second >= 0 else "{}") for first, second in pairs]
+        return extra, table
+
+
+def _together(first: str, second: str) -> str:
+    return json.dumps(json.loads(first) | json.loads(second))

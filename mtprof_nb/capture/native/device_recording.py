@@ -1,0 +1,193 @@
+"""Records devices through Kineto alone, and leaves Kineto to torch's own profiler whenever that needs it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mtprof_nb.capture.native.device_rows import DeviceRows, joined, read_rows
+from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.torch_facts.silent_kineto import silent_kineto
+from mtprof_nb.model.schema import TIMES
+from mtprof_nb.model.trace import RUNTIME
+
+#: The activities that torch asks Kineto for, by our name of the device.
+ACTIVITIES = {
+    "CUDA": ("gpu_memcpy", "gpu_memset", "kernel", "cuda_runtime", "cuda_driver", "overhead"),
+    "XPU": ("gpu_memcpy", "gpu_memset", "kernel", "xpu_runtime", "xpu_driver"),
+    "MTIA": ("mtia_ccp_events", "mtia_runtime", "mtia_insight"),
+    "HPU": ("hpu_op",),
+    "NPU": ("gpu_memcpy", "gpu_memset", "kernel", "privateuse1_runtime", "privateuse1_driver"),
+}
+#: Bytes of CUPTI's records of a call, and of an event on a device.
+_CALL_BYTES, _EVENT_BYTES = 40, 192
+#: Kineto stops at the limit of its buffers: they count as full from so much of it on.
+_NEARLY_FULL = 0.9
+_SMALLEST_BUFFER, _LARGEST_BUFFER = 128 << 20, 4 << 30
+_CLOCK_MOVED_NS = 1_000_000
+_ONE_KINETO = "and there is one Kineto in a process; end that one first, or profile outside of it"
+_LOST = "what devices did is missing in part: somebody else has ended Kineto's recording meanwhile"
+
+
+def buffer_bytes(available: int) -> int:
+    """The bytes that Kineto may use for records: an eighth of what is left, for they are copied and read."""
+    return max(_SMALLEST_BUFFER, min(available // 8, _LARGEST_BUFFER))
+
+
+class DeviceRecording:
+    """One recording of devices of one type, in one part or in several around those of torch's own profiler."""
+
+    def __init__(self, torch: Any, recorder: Any, device: str, available: int) -> None:
+        self.device = device
+        self._recorder = recorder
+        self._buffer_bytes = buffer_bytes(available)
+        self._most_rows = 0
+        self._patches = Patches()
+        self._is_watching = False
+        self._owners = (torch.autograd, torch.autograd.profiler)
+        self._lock = threading.RLock()
+        self._is_wanted = self._is_prepared = self._is_recording = False
+        self._parts: list[DeviceRows] = []
+        self._notes: dict[str, None] = {}
+        self._away_ns = 0
+        self._left_ns = 0
+        self.unrecorded_from = TIMES.limit
+
+    def prepare(self) -> None:
+        """Do what takes Kineto long. In use by somebody else, it is not prepared."""
+        with self._lock:
+            self._watch_torch()
+            if self._is_prepared or self._is_recording:
+                return
+            config = f"ACTIVITIES_MAX_GPU_BUFFER_SIZE_MB={self._buffer_bytes >> 20}"
+            try:
+                with silent_kineto():
+                    self._is_prepared = self._recorder.prepare_devices(list(ACTIVITIES[self.device]), config)
+            except RuntimeError as error:
+                self._note(f"devices are not recorded: {error}")
+
+    def start(self, most_rows: int) -> None:
+        """Record from here on, at most so many calls and events."""
+        with self._lock:
+            self._most_rows = most_rows
+            self._is_wanted = True
+            self._begin()
+
+    def _begin(self) -> None:
+        self.prepare()
+        if not self._is_prepared:
+            self._left_ns = self._left_ns or time.perf_counter_ns()
+            return
+        self._is_prepared = False
+        try:
+            self._recorder.start_devices()
+            self._is_recording = True
+        except RuntimeError as error:
+            self._note(f"devices are not recorded: {error}")
+        if self._left_ns:
+            self._away_ns, self._left_ns = self._away_ns + time.perf_counter_ns() - self._left_ns, 0
+
+    def stop(self) -> DeviceRows | None:
+        """End the recording, and return all of it; None where nothing was recorded."""
+        with self._lock:
+            self._is_wanted = False
+            try:
+                self._end()
+            finally:
+                self._patches.undo()
+            if self._left_ns:
+                self._away_ns += time.perf_counter_ns() - self._left_ns
+            if self._away_ns and not self._parts:
+                self._note(f"devices are not recorded: another profiler of PyTorch was recording, {_ONE_KINETO}")
+            elif self._away_ns:
+                away = f"devices are missing for {self._away_ns / 1e9:.3g} s"
+                self._note(f"{away}: another profiler of PyTorch was recording, {_ONE_KINETO}")
+            parts, self._parts = self._parts, []
+            return joined(parts) if parts else None
+
+    def _end(self) -> None:
+        """End the present part. What was only prepared is released."""
+        was_recording, self._is_recording = self._is_recording, False
+        was_prepared, self._is_prepared = self._is_prepared, False
+        if not (was_recording or was_prepared):
+            return
+        kept = sum(map(len, self._parts))
+        try:
+            columns = self._recorder.stop_devices(max(self._most_rows - kept, 0))
+        except (RuntimeError, MemoryError) as error:
+            self._note(f"what devices did is lost: {error}")
+            return
+        if columns is not None:
+            self._read(columns)
+        elif was_recording:
+            self._note(_LOST)
+
+    def _read(self, columns: Mapping[str, Any]) -> None:
+        rows = read_rows(columns)
+        self.unrecorded_from = min(self.unrecorded_from, columns["until"])
+        if abs(columns["clock_moved_ns"]) > _CLOCK_MOVED_NS:
+            moved_s = columns["clock_moved_ns"] / 1e9
+            self._note(f"the system's clock was changed by {moved_s:.3g} s: times of devices may be wrong by as much")
+        calls = int((rows.kind == RUNTIME).sum())
+        taken = calls * _CALL_BYTES + (len(rows) - calls) * _EVENT_BYTES
+        if taken >= _NEARLY_FULL * self._buffer_bytes:
+            limit = self._buffer_bytes >> 20
+            self._note(f"the end of what devices did is missing: Kineto's {limit:,} MB were full; use a schedule")
+        self._parts.append(rows)
+
+    def abandon(self) -> None:
+        """In a forked child: Kineto is its parent's there, and the next recording of the child ends it."""
+        self._is_wanted = self._is_prepared = self._is_recording = False
+        self._lock = threading.RLock()
+        self._patches.undo()
+
+    def toggle(self, enable: bool) -> None:
+        """Record devices from now on, or do not."""
+        with self._lock:
+            if self._is_recording:
+                self._recorder.toggle_devices(enable)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about what is missing."""
+        return tuple(self._notes)
+
+    def _note(self, sentence: str) -> None:
+        self._notes.setdefault(sentence)
+
+    def _watch_torch(self) -> None:
+        """Step aside before torch's profiler prepares Kineto, and come back after it has ended."""
+        if self._is_watching:
+            return
+        self._is_watching = True
+        for owner in self._owners:
+            for name, maker in (
+                ("_prepare_profiler", self._before),
+                ("_enable_profiler", self._before),
+                ("_disable_profiler", self._after),
+            ):
+                if hasattr(owner, name):
+                    self._patches.replace(owner, name, maker)
+
+    def _before(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def step_aside(*args: Any, **kwargs: Any) -> Any:
+            with self._lock:
+                if self._is_recording or self._is_prepared:
+                    self._left_ns = time.perf_counter_ns()
+                    self._end()
+            return original(*args, **kwargs)
+
+        return step_aside
+
+    def _after(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def come_back(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return original(*args, **kwargs)
+            finally:
+                with self._lock:
+                    if self._is_wanted and not self._is_recording:
+                        self._begin()
+
+        return come_back
