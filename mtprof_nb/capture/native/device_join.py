@@ -66,7 +66,7 @@ def with_devices(
         "launch": np.concatenate((nothing, launch, np.full(len(scopes), -1))).astype(np.int32),
         "device": on_device(made["kind"]).astype(np.int8),
         "device_index": np.array([*(index for index in places.index_of_track), 0], np.int8)[made["thread"]],
-        "devices": ("CPU", device),
+        "devices": ("CPU", device) if len(own["start"]) else ("CPU",),
     }
     _put_in_order(made, facts)
     return made, facts | {"tracks": places.all_tracks(device)}
