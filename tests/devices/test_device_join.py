@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mtprof_nb.capture.native.device_join import with_devices
-from mtprof_nb.capture.native.device_rows import DeviceRows, joined, kind_of
+from mtprof_nb.capture.native.kineto_rows import DeviceRows, joined, kind_of
 from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, RUNTIME, SCOPE, SET, SYNC, Columns, Track
 
 MAIN, OTHER = 0, 1
@@ -69,7 +69,12 @@ def joined_names(columns: Columns, found: DeviceRows, python_threads: Any = None
     name = [made["names"][one] for one in made["name"].tolist()]
     named = [*name, None]
     return [
-        (name[row], named[facts["launcher"][row]], named[facts["launch"][row]], facts["tracks"][made["thread"][row]].title)
+        (
+            name[row],
+            named[facts["launcher"][row]],
+            named[facts["launch"][row]],
+            facts["tracks"][made["thread"][row]].title,
+        )
         for row in range(len(name))
         if made["kind"][row] not in (OP, SCOPE)
     ]
@@ -188,7 +193,10 @@ def test_numbers_of_several_recordings_are_kept_apart() -> None:
     later = rows(("launch", RUNTIME, 110, 120, 100, 1), ("other", KERNEL, 130, 140, 7, 1))
     both = joined([part, later])
     columns = ops(("one", MAIN, 0, 100), ("two", MAIN, 100, 200))
-    assert [one[:2] for one in joined_names(columns, both) if one[0] != "launch"] == [("kernel", "one"), ("other", "two")]
+    assert [one[:2] for one in joined_names(columns, both) if one[0] != "launch"] == [
+        ("kernel", "one"),
+        ("other", "two"),
+    ]
 
 
 @pytest.mark.parametrize(

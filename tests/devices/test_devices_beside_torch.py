@@ -116,7 +116,9 @@ def test_kineto_that_somebody_else_ended_becomes_a_note(gpu: SimulatedDevice) ->
         _autograd._disable_profiler()
     assert not prof.trace.on_device.any()
     assert names(prof.trace, prof.trace.kind == OP).count("aten::add") == 5
-    assert prof.trace.notes == ("what devices did is missing in part: somebody else has ended Kineto's recording meanwhile",)
+    assert prof.trace.notes == (
+        "what devices did is missing in part: somebody else has ended Kineto's recording meanwhile",
+    )
     with recorded() as prof:
         add(gpu, 1)
     assert names(prof.trace, prof.trace.on_device) == ["sim_add"]
@@ -239,7 +241,9 @@ print("whole")
 
 
 def test_a_fork_and_the_end_of_the_process_while_recording_are_survived(gpu: SimulatedDevice, tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), str(Path(__file__).parents[1])])}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), str(Path(__file__).parents[1])])
+    }
     done = subprocess.run(
         [sys.executable, "-c", _FORK], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
     )

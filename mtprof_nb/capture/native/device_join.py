@@ -15,8 +15,8 @@ import numpy as np
 
 from mtprof_nb.building.interning import first_with_number, intern
 from mtprof_nb.building.thread_intervals import ThreadIntervals
-from mtprof_nb.capture.native.device_rows import DeviceRows
 from mtprof_nb.capture.native.device_tracks import Places
+from mtprof_nb.capture.native.kineto_rows import DeviceRows
 from mtprof_nb.model.device_facts import KERNELS_OF_COLLECTIVES
 from mtprof_nb.model.intervals import order_of
 from mtprof_nb.model.trace import DEVICE_SCOPE, KERNEL, OP, SCOPE, Bool, Columns, Int32, Int64, Track, on_device

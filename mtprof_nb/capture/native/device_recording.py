@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mtprof_nb.capture.native.device_rows import DeviceRows, joined, read_rows
+from mtprof_nb.capture.native.kineto_rows import DeviceRows, joined, read_rows
 from mtprof_nb.capture.torch_facts.patches import Patches
 from mtprof_nb.capture.torch_facts.silent_kineto import silent_kineto
 from mtprof_nb.model.schema import TIMES

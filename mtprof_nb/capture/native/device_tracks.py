@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.capture.native.device_rows import DeviceRows
+from mtprof_nb.capture.native.kineto_rows import DeviceRows
 from mtprof_nb.capture.samples.thread_names import name_of_native_thread
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import Int32, Int64, Track

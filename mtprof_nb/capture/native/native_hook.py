@@ -14,7 +14,7 @@ from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.machine.available_memory import available_bytes, bytes_before_a_kill, resident_bytes
 from mtprof_nb.capture.native.device_recording import DeviceRecording
-from mtprof_nb.capture.native.device_rows import DeviceRows
+from mtprof_nb.capture.native.kineto_rows import DeviceRows
 from mtprof_nb.capture.native.mapped_storages import MappedStorages
 from mtprof_nb.capture.native.native_trace import Ended, build_trace
 from mtprof_nb.capture.native.profiler_flag import ProfilerFlag

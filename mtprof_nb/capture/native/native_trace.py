@@ -21,7 +21,7 @@ from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request, full
 from mtprof_nb.capture.native.device_join import with_devices
-from mtprof_nb.capture.native.device_rows import DeviceRows
+from mtprof_nb.capture.native.kineto_rows import DeviceRows
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
 from mtprof_nb.capture.samples.thread_names import name_of_native_thread
 from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
