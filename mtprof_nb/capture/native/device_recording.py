@@ -177,6 +177,7 @@ class DeviceRecording:
                 if self._is_recording or self._is_prepared:
                     self._left_ns = time.perf_counter_ns()
                     self._end()
+            self._recorder.lend_memory(True)
             return original(*args, **kwargs)
 
         return step_aside
@@ -186,6 +187,7 @@ class DeviceRecording:
             try:
                 return original(*args, **kwargs)
             finally:
+                self._recorder.lend_memory(False)
                 with self._lock:
                     if self._is_wanted and not self._is_recording:
                         self._begin()

@@ -123,6 +123,7 @@ class NativeHook(Hook):
                 max_events=self._most_events,
                 module_call=getattr(self._torch.nn.Module.__call__, "__code__", None),
                 outermost=running_cell(),
+                with_device_memory=recorded.profile_memory and self._devices is not None,
             )
             self._is_recording = True
             # After the scopes, for which torch looks at the flag.

@@ -54,6 +54,7 @@ _TYPES: dict[str, npt.DTypeLike] = {
     **dict.fromkeys(("block_time", "block_address", "block_nbytes", "block_total"), np.int64),
     **dict.fromkeys(("held_before", "held_after"), np.int64),
     **dict.fromkeys(("block_event", "block_thread", "block_stack"), np.int32),
+    **dict.fromkeys(("block_device_type", "block_device_index"), np.int8),
     **NODE_TYPES,
 }
 
@@ -87,6 +88,7 @@ def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request
     events = _recorded_events(columns, on_devices.pop("tracks"), request.clock.offset_ns)
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
     links = link(events, columns["forward_thread"].__getitem__, ended.counters, in_module=in_module)
+    known = on_devices.get("devices", ("CPU",))
     devices = _devices_of_inputs(events, columns, objects.torch) if recorded.record_shapes else None
     return build(
         events,
@@ -95,7 +97,7 @@ def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request
         | on_devices
         | _inputs(events, columns, objects.torch, recorded)
         | _python(stacks, links, columns, recorded, on_devices.get("launcher"))
-        | _memory(columns, stacks if recorded.with_stack else None, devices, request),
+        | _memory(columns, stacks if recorded.with_stack else None, devices, known, request),
         scopes=ended.fast_scopes,
         own_parameters=_own_parameters(columns, objects) if recorded.record_shapes else None,
         input_devices=devices,
@@ -201,13 +203,29 @@ def _python(
     return found
 
 
+def _devices_of_blocks(types: Int8, known: tuple[str, ...]) -> tuple[Int8, tuple[str, ...]]:
+    """For torch's numbers of device types, positions in the names that follow: `known` ones, and more."""
+    if not types.any():
+        return np.zeros(len(types), np.int8), known
+    from torch.autograd import DeviceType
+
+    numbers, place = np.unique(types, return_inverse=True)
+    names = [device_type_name(DeviceType(number).name) for number in numbers.tolist()]
+    known = tuple(dict.fromkeys((*known, *names)))
+    return np.array([known.index(name) for name in names], np.int8)[place], known
+
+
 def _memory(
-    columns: Columns, stacks: NativeStacks | None, devices: tuple[str, Int8] | None, request: Request
+    columns: Columns,
+    stacks: NativeStacks | None,
+    devices: tuple[str, Int8] | None,
+    known: tuple[str, ...],
+    request: Request,
 ) -> Columns:
     """The allocator's records, and the bytes that it held around each op."""
     if not request.recorded.profile_memory:
         return {}
-    count = len(columns["block_time"])
+    device, known = _devices_of_blocks(columns["block_device_type"], known)
     records = Allocations(
         time_ns=columns["block_time"] + request.clock.offset_ns,
         nbytes=columns["block_nbytes"],
@@ -215,11 +233,11 @@ def _memory(
         address=columns["block_address"],
         event=columns["block_event"],
         track=columns["block_thread"],
-        device=np.zeros(count, np.int8),
-        device_index=np.zeros(count, np.int8),
+        device=device,
+        device_index=columns["block_device_index"],
         stack=None if stacks is None else stacks.stack[columns["block_stack"]],
     )
     before, after = columns["held_before"], columns["held_after"]
     if devices is not None:  # of ops on other devices no memory is noted: they hold nothing
         before, after = (np.where(devices[1] >= 0, 0, held) for held in (before, after))
-    return {"allocations": records, "memory_before": before, "memory_after": after}
+    return {"allocations": records, "memory_before": before, "memory_after": after, "devices": known}

@@ -6,7 +6,6 @@
 #include <future>
 #include <limits>
 
-#include "devices.h"
 #include "held_memory.h"
 #include "live.h"
 #include "living_objects.h"
@@ -59,6 +58,7 @@ Recording* end_recording() {
   }
   process.generation.store(0);
   process.recording = nullptr;
+  leave_memory();
   at::removeCallback(process.handle);
   learn_callbacks();
   NotingAllocator::instance().remove();
@@ -101,24 +101,26 @@ bool begin_recording(const Options& options, bool& notes_memory) {
     process.recording->stacks.start_holding(options.known, true);
   }
   process.generation.store(++process.last_generation);
+  enter_memory(options.with_device_memory);
   return true;
 }
 
 // Returns whether memory is recorded.
 PyObject* start(PyObject*, PyObject* arguments, PyObject* keywords) {
-  static const char* names[] = {"with_inputs", "with_stacks", "with_memory", "with_ids", "max_events",
-                                "module_call", "outermost",   nullptr};
-  int with_inputs = 0, with_stacks = 0, with_memory = 0, with_ids = 0;
+  static const char* names[] = {"with_inputs", "with_stacks", "with_memory", "with_ids", "max_events", "module_call",
+                                "outermost", "with_device_memory", nullptr};
+  int with_inputs = 0, with_stacks = 0, with_memory = 0, with_ids = 0, with_device_memory = 0;
   long long max_events = 0;
   PyObject *module_call = Py_None, *outermost = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "ppppL|OO", const_cast<char**>(names), &with_inputs,
-                                   &with_stacks, &with_memory, &with_ids, &max_events, &module_call, &outermost)) {
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "ppppL|OOp", const_cast<char**>(names), &with_inputs, &with_stacks,
+                                   &with_memory, &with_ids, &max_events, &module_call, &outermost, &with_device_memory)) {
     return nullptr;
   }
   Options options;
   options.with_inputs = with_inputs;
   options.with_stacks = with_stacks;
   options.with_memory = with_memory;
+  options.with_device_memory = with_device_memory;
   options.with_ids = with_ids;
   options.max_events = max_events;
   options.known.module_call = PyCode_Check(module_call) ? reinterpret_cast<PyCodeObject*>(module_call) : nullptr;
@@ -228,6 +230,7 @@ PyObject* abandon(PyObject*, PyObject*) {
       process.left = process.handle;
     }
     NotingAllocator::instance().remove();
+    leave_memory();
     own_records = nullptr;
   }
   Py_RETURN_NONE;
@@ -344,6 +347,7 @@ PyMethodDef methods[] = {
     {"op_cost", op_cost, METH_NOARGS, "The nanoseconds that recording adds to an op that calls another one."},
     {"is_recording", is_recording, METH_NOARGS, "Whether a recording is active."},
     {"note_memory", note_memory, METH_VARARGS, "Note a block by an odd number, and its bytes; 0 where it is released."},
+    {"lend_memory", lend_memory, METH_O, "Leave the place for reports of devices' memory to torch, or take it again."},
     {"enter_scope", enter_scope, METH_VARARGS, "Open a scope, as torch does while its own profiler records."},
     {"leave_scope", leave_scope, METH_O, "Close a scope that `enter_scope` has opened."},
     {"start_sampler", start_sampler, METH_VARARGS, "Sample the Python stacks of all threads from now on."},
@@ -390,8 +394,7 @@ PyMODINIT_FUNC PyInit__mtprof_recorder() {
                            PyModule_AddIntConstant(module, "reads_frames", MTPROF_READS_FRAMES) == 0 &&
                            PyModule_AddIntConstant(module, "records_devices", MTPROF_RECORDS_DEVICES) == 0;
   if (!is_complete) {
-    Py_XDECREF(module);
-    return nullptr;
+    Py_CLEAR(module);
   }
   return module;
 }

@@ -25,6 +25,7 @@ struct Options {
   bool with_inputs = false;
   bool with_stacks = false;
   bool with_memory = false;
+  bool with_device_memory = false;
   bool with_ids = false;
   int64_t max_events = 0;
   KnownCode known;

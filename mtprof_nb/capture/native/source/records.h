@@ -46,7 +46,7 @@ struct CallId {
   uint64_t number;
 };
 
-enum RowFlag : uint8_t { kIsAsync = 1, kIsOptimizer = 2 };
+enum RowFlag : uint8_t { kIsAsync = 1, kIsOptimizer = 2, kHasMemory = 4 };
 
 // A block of memory that was allocated, or released: then it has no bytes.
 struct Block {
@@ -55,6 +55,8 @@ struct Block {
   int64_t nbytes;
   Row* row;
   int32_t stack;  // where it was allocated outside any op; -1 for all others
+  int8_t device_type = 0;
+  int8_t device_index = 0;
 };
 
 // A list whose items never move. Its parts double in size, so that a short-lived thread needs little memory.

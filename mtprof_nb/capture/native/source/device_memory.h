@@ -1,0 +1,108 @@
+// Notes what the caching allocators of devices give out and take back: they report it to the state of a profiler, in a
+// place that each thread has one of, and hands on to the threads of the backward pass.
+#pragma once
+
+#include "devices.h"
+#include "memory.h"
+
+#if MTPROF_RECORDS_DEVICES
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
+#endif
+
+namespace mtprof {
+
+#if MTPROF_RECORDS_DEVICES
+
+// Torch takes whatever stands in that place for a state of its profiler: this is one that is switched off.
+class DeviceMemory final : public torch::profiler::impl::ProfilerStateBase {
+ public:
+  DeviceMemory() : ProfilerStateBase(torch::profiler::impl::ProfilerConfig(torch::profiler::impl::ProfilerState::Disabled)) {}
+
+  void reportMemoryUsage(void* address, int64_t nbytes, size_t, size_t, c10::Device device) override {
+    if (!device.is_cpu()) {
+      note_block(address, std::max<int64_t>(nbytes, 0), static_cast<int8_t>(device.type()),
+                 std::max<int8_t>(static_cast<int8_t>(device.index()), 0));
+    }
+  }
+  // The CPU's blocks are noted elsewhere: the allocator would keep a table of them.
+  bool memoryProfilingEnabled() const override {
+    return false;
+  }
+  torch::profiler::impl::ActiveProfilerType profilerType() override {
+    return torch::profiler::impl::ActiveProfilerType::NONE;
+  }
+
+  // The one of the process, which threads refer to as long as they live.
+  static const std::shared_ptr<c10::DebugInfoBase>& instance() {
+    static const auto* const found = new std::shared_ptr<c10::DebugInfoBase>(std::make_shared<DeviceMemory>());
+    return *found;
+  }
+
+  // Whether reports of this thread reach us from now on, and did not before; false where somebody else has the place.
+  static bool enter() {
+    if (c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) != nullptr) {
+      return false;
+    }
+    c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, instance());
+    return true;
+  }
+
+  static void leave() {
+    if (c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) != instance().get()) {
+      return;
+    }
+    try {
+      c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE);
+    } catch (const std::exception&) {
+      // Something else was put above it: it stays, and does nothing while nothing is recorded.
+    }
+  }
+};
+
+inline void enter_memory(bool is_wanted) {
+  if (is_wanted) {
+    DeviceMemory::enter();
+  }
+}
+
+inline void leave_memory() {
+  DeviceMemory::leave();
+}
+
+// On the thread of an op that begins: only until it ends, for no other thread could put an end to it. The thread that
+// started the recording, and those of its backward pass, have it all the time.
+inline void enter_memory_of_op(bool is_wanted, Row& row) {
+  if (is_wanted && row.scope != static_cast<uint8_t>(at::RecordScope::USER_SCOPE) && DeviceMemory::enter()) {
+    row.flags |= kHasMemory;
+  }
+}
+
+inline void leave_memory_of_op(const Row& row) {
+  if ((row.flags & kHasMemory) != 0) {
+    DeviceMemory::leave();
+  }
+}
+
+#else
+
+inline void enter_memory(bool) {}
+inline void leave_memory() {}
+inline void enter_memory_of_op(bool, Row&) {}
+inline void leave_memory_of_op(const Row&) {}
+
+#endif
+
+// Torch's own profiler needs the place: before it starts on this thread we leave it, and after it has ended we return.
+inline PyObject* lend_memory(PyObject*, PyObject* is_lent) {
+  State& process = state();
+  if (is_lent == Py_True) {
+    leave_memory();
+  } else if (process.generation.load() != 0) {
+    std::lock_guard<std::mutex> held(process.mutex);
+    enter_memory(process.recording != nullptr && process.recording->options.with_device_memory);
+  }
+  Py_RETURN_NONE;
+}
+
+}  // namespace mtprof
