@@ -6,8 +6,7 @@ import pytest
 from traces import Row, event, make_trace
 
 from mtprof_nb.analysis.devices.device_figures import DeviceFigures
-from mtprof_nb.analysis.devices.kernel_groups import kernel_groups
-from mtprof_nb.analysis.devices.kernel_keys import Direction, direction_of
+from mtprof_nb.analysis.devices.kernel_groups import Direction, direction_of, kernel_groups
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Collective, Trace, empty_trace
 from mtprof_nb.recording import Results

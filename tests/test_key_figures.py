@@ -4,12 +4,12 @@ import json
 
 from traces import event, make_trace
 
-from mtprof_nb.analysis.operators.operator_rows import GROUPINGS, rows
 from mtprof_nb.analysis.stacks.stack_metrics import stack_totals
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.tables.averages import key_averages
 from mtprof_nb.tables.events import Events
 from mtprof_nb.tables.line_table import Lines
+from mtprof_nb.tables.operators.operator_rows import GROUPINGS, rows
 
 
 def test_the_key_figures_of_a_recording():

@@ -7,7 +7,7 @@ import pytest
 from marked_cells import new_shell
 from traces import event, make_trace
 
-from mtprof_nb.analysis.lines.parameter_lines import ParameterCost
+from mtprof_nb.analysis.lines.line_costs import ParameterCost
 from mtprof_nb.capture.source_texts import sources
 from mtprof_nb.model.trace import OutsideOps, SourceLine, Trace
 from mtprof_nb.tables.line_table import LineRow, Lines

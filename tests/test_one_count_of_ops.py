@@ -16,12 +16,12 @@ from traces import event, make_trace
 import mtprof_nb as mtp
 from mtprof_nb.analysis.costs import counted_ops, in_ops_ns
 from mtprof_nb.analysis.groups import group
-from mtprof_nb.analysis.operators.spent import spent_by
 from mtprof_nb.model.trace import OP, Trace
 from mtprof_nb.recording import Results
 from mtprof_nb.tables.averages import key_averages
 from mtprof_nb.tables.events import Events
 from mtprof_nb.tables.line_table import Lines
+from mtprof_nb.tables.operators.spent import spent_by
 from mtprof_nb.views.strip import strip_of
 
 CELL = "<ipython-input-1-0>"

@@ -21,10 +21,9 @@ RULE_MODULES = (
     *("loops.python_bound", "autograd.gradients_for_nothing", "autograd.slow_backward"),
     *("waiting.waiting_for_input", "waiting.slow_first_step", "waiting.garbage_collections"),
     *("memory.kept_tensors", "memory.activations_at_peak"),
-    *("machine.too_few_threads", "machine.too_many_threads", "machine.slowest_rank"),
+    *("machine.thread_numbers", "machine.slowest_rank"),
     *("devices.device_idle", "devices.waits_for_values", "devices.pageable_copies", "devices.made_on_host"),
-    *("devices.device_allocations", "devices.layout_kernels", "devices.full_precision"),
-    *("devices.exposed_communication",),
+    *("devices.device_allocations", "devices.known_kernels", "devices.exposed_communication"),
 )
 for _module in RULE_MODULES:
     import_module(f"mtprof_nb.advice.rules.{_module}")
@@ -45,8 +44,8 @@ def advise(trace: Trace) -> tuple[Finding, ...]:
     if not trace.has_all_ops or not len(trace):
         return ()
     rules = RULES if len(trace.processes) == 1 else RULES_OF_PROCESSES
-    found = [placed(trace, name, finding) for name, find in rules.items() if (finding := find(trace)) is not None]
-    worth = [finding for finding in found if _is_worth_a_word(finding)]
+    findings = [placed(trace, name, finding) for name, find in rules.items() if (finding := find(trace)) is not None]
+    worth = [finding for finding in findings if _is_worth_a_word(finding)]
     return tuple(sorted(worth, key=_rank)[:MOST_FINDINGS])
 
 
@@ -62,15 +61,15 @@ def placed(trace: Trace, name: str, finding: Finding) -> Finding:
 
 
 def _is_worth_a_word(finding: Finding) -> bool:
-    is_large = finding.at_most_ns * _found(finding) >= LEAST_NS or finding.at_most_bytes >= LEAST_BYTES
-    return is_large and finding.share * _found(finding) >= LEAST_SHARE
+    is_large = finding.at_most_ns * _found_share(finding) >= LEAST_NS or finding.at_most_bytes >= LEAST_BYTES
+    return is_large and finding.share * _found_share(finding) >= LEAST_SHARE
 
 
 def _rank(finding: Finding) -> tuple[bool, float]:
-    share = finding.share * _found(finding)
+    share = finding.share * _found_share(finding)
     return finding.at_most_ns == 0, -share * (1.0 if finding.certainty == CERTAIN else 0.5)
 
 
-def _found(finding: Finding) -> float:
+def _found_share(finding: Finding) -> float:
     """The part of the bound that was found: the rest is time around it that the fix may save, too."""
     return min(finding.found_ns / finding.at_most_ns, 1.0) if finding.found_ns and finding.at_most_ns else 1.0

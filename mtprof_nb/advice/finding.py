@@ -23,7 +23,7 @@ class Finding:
     evidence: str
     #: A few lines of code.
     fix: str
-    #: The source line to change; None if the recording does not tell one.
+    #: The source line to change; None if none is known.
     line: SourceLine | None = None
     #: Upper bound of the time that the fix can save; 0 for a finding about memory.
     at_most_ns: int = 0
@@ -54,5 +54,5 @@ class Finding:
 
     def __str__(self) -> str:
         where = f" ({self.where})" if self.where else ""
-        found = shown(f"{self.title}{where}: {self.evidence} {self.gain}", LONGEST_SENTENCE)
-        return f"{found}\n{legible_lines(indent(self.fix, '    '))}"
+        sentence = shown(f"{self.title}{where}: {self.evidence} {self.gain}", LONGEST_SENTENCE)
+        return f"{sentence}\n{legible_lines(indent(self.fix, '    '))}"

@@ -1,4 +1,4 @@
-"""Notes beside the findings: where a recording shows the profiler rather than the program."""
+"""Notes with the findings: where a recording shows the profiler rather than the program."""
 
 from __future__ import annotations
 

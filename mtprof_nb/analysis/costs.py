@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.nesting import Nesting, nest, nesting
 from mtprof_nb.analysis.once import once_a_trace
@@ -53,7 +53,7 @@ class Costs:
 def event_costs(trace: Trace) -> Costs:
     """The costs of all events, none folded or left out."""
     everything = np.ones(len(trace), np.bool_)
-    return _costs(trace, everything, nesting(trace), np.arange(len(trace), dtype=np.int32), owners(trace))
+    return _costs(trace, everything, nesting(trace), np.arange(len(trace), dtype=np.int32), kernel_owners(trace))
 
 
 @once_a_trace
@@ -80,9 +80,9 @@ def op_costs(trace: Trace) -> Costs:
     if inside.any():
         on_host = ~trace.on_device & ~inside & ~trace.is_async
         nested = nest(trace, on_host & ~is_bookkeeping(trace))
-    elif trace.launcher is None or np.array_equal(owners(trace), trace.launcher):
+    elif trace.launcher is None or np.array_equal(kernel_owners(trace), trace.launcher):
         return averaged_costs(trace)
-    return _costs(trace, _is_kept(trace, keeper), nested, keeper, owners(trace))
+    return _costs(trace, _is_kept(trace, keeper), nested, keeper, kernel_owners(trace))
 
 
 def _calls_of_ops(trace: Trace) -> Bool:
@@ -124,7 +124,7 @@ def in_ops_ns(trace: Trace) -> int:
 
 
 def loose_allocations(trace: Trace) -> Int64:
-    """Positions of the allocations that no counted event has: outside the ops of their thread, and all scopes."""
+    """Positions of the allocations outside all counted events: the ops of their thread, and all scopes."""
     records = trace.allocations
     if records is None:
         return np.empty(0, np.int64)
@@ -140,9 +140,10 @@ def loose_allocations(trace: Trace) -> Int64:
 
 
 def _seen_by(trace: Trace, records: Allocations) -> Iterator[tuple[Int64, Int64]]:
-    """Events, and the records that happen to them: to ops those of their own thread, to others those of the process.
+    """Pairs of events and the records that count for them.
 
-    Ops of several threads run at once, and each allocates for itself.
+    For an op, records of its own thread count, as ops of several threads run at once; for other events, all records
+    of the process.
     """
     everything, all_records = np.arange(len(trace)), np.arange(len(records))
     for events, rows in zip(trace.by_process(trace.track), trace.by_process(records.track), strict=True):
@@ -209,7 +210,7 @@ def _without_children(total: Int64, nested: Nesting, keeper: Int32) -> Int64:
 
 
 def _device_time(trace: Trace, nested: Nesting, keeper: Int32, launcher: Int32 | None) -> tuple[Int64, Int64]:
-    """Device time, total and self: of a kernel its duration, of a host event that of the kernels it launched.
+    """Device time, total and self: a kernel has its duration, a host event the sum of the kernels that it launched.
 
     As in torch's rows, a scope on a device has its own duration; nothing else counts that.
     """
@@ -249,12 +250,12 @@ def _with_gaps_filled(change: Int64, known: Bool, nested: Nesting) -> Int64:
 
 def _allocated_during(trace: Trace, records: Allocations, chosen: Bool) -> Int64:
     """Bytes of the chosen records from each host event's first moment to its last."""
-    found = np.zeros(len(trace), np.int64)
+    nbytes = np.zeros(len(trace), np.int64)
     for events, every in _seen_by(trace, records):
         rows = every[chosen[every]]
         if len(rows):
             running = np.concatenate(([0], np.cumsum(records.nbytes[rows])))
             first = np.searchsorted(records.time_ns[rows], trace.start_ns[events], side="left")
             last = np.searchsorted(records.time_ns[rows], trace.end_ns[events], side="right")
-            found[events] = np.where(trace.on_device[events], 0, running[last] - running[first])
-    return found
+            nbytes[events] = np.where(trace.on_device[events], 0, running[last] - running[first])
+    return nbytes

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.trace import ENGINE_PREFIX, OP, Int8, Trace
 
@@ -97,8 +97,8 @@ def families(trace: Trace) -> Int8:
     for name in np.flatnonzero(np.bincount(trace.name[is_work], minlength=len(trace.names))).tolist():
         by_name[name] = family(trace.names[name])
     rest = np.where(trace.is_user_annotation, np.int8(SCOPES), np.int8(OTHER))
-    found = np.where(is_work, by_name[trace.name], rest) if len(by_name) else rest
-    kernels = np.flatnonzero(trace.is_device_work & (owners(trace) >= 0))
-    of_op = found[owners(trace)[kernels]]
-    found[kernels] = np.where((of_op == OTHER) | (of_op == SCOPES), found[kernels], of_op)
-    return found
+    codes = np.where(is_work, by_name[trace.name], rest) if len(by_name) else rest
+    kernels = np.flatnonzero(trace.is_device_work & (kernel_owners(trace) >= 0))
+    of_op = codes[kernel_owners(trace)[kernels]]
+    codes[kernels] = np.where((of_op == OTHER) | (of_op == SCOPES), codes[kernels], of_op)
+    return codes

@@ -52,7 +52,10 @@ class Groups:
         return len(self.first)
 
     def values(self, trace: Trace) -> list[tuple[Hashable, ...]]:
-        """For each group a value for each key, unlike those of any other; equal ones of two recordings are the same."""
+        """For each group a tuple of values, one for each key, that no other group of its recording has.
+
+        Groups of two recordings with equal values are the same.
+        """
         readers = [key.values(trace) for key in self.keys]
         return [tuple(read(event) for read in readers) for event in self.first.tolist()]
 
@@ -80,7 +83,7 @@ def group(trace: Trace, *keys: str | Key, costs: Costs | None = None, positions:
     return replace(summed, keys=chosen)
 
 
-def numbered_alike(columns: list[Array]) -> tuple[Int64, Int64, int]:
+def number_combinations(columns: list[Array]) -> tuple[Int64, Int64, int]:
     """A number for each combination of values, by first appearance; the position of each first one; their count."""
     return _numbered(_codes(columns, None, len(columns[0])))
 
@@ -154,14 +157,20 @@ def sums(groups: Int8 | Int32 | Int64, values: Int64, size: int) -> Int64:
     return total
 
 
+def table_of_sums(row: Array, column: Array, values: Int64, shape: tuple[int, int]) -> Int64:
+    """The sum of the values of each cell of a table."""
+    rows, columns = shape
+    return sums(row.astype(np.int64) * columns + column, values, rows * columns).reshape(shape)
+
+
 def _or_nothing(column: Array | None, trace: Trace) -> Array:
     return np.full(len(trace), -1, np.int32) if column is None else column
 
 
-def _renumbered(column: Array | None, table: tuple[Any, ...], alike: Callable[[Any], Any], trace: Trace) -> Array:
-    """`column`, with one number for all table entries for which `alike` returns equal values."""
+def _renumbered(column: Array | None, table: tuple[Any, ...], key_of: Callable[[Any], Any], trace: Trace) -> Array:
+    """`column`, with one number for all table entries for which `key_of` returns equal values."""
     first: dict[Any, int] = {}
-    numbers = np.array([*(first.setdefault(alike(value), index) for index, value in enumerate(table)), -1], np.int32)
+    numbers = np.array([*(first.setdefault(key_of(value), index) for index, value in enumerate(table)), -1], np.int32)
     return numbers[_or_nothing(column, trace)]
 
 
@@ -208,7 +217,7 @@ def _scope_names(trace: Trace) -> Array:
 class Key(NamedTuple):
     """A key that events can be grouped by."""
 
-    #: A number for each event: events with equal numbers are alike.
+    #: A number for each event: events with equal numbers belong together.
     numbers: Callable[[Trace], Array]
     #: A function of an event that returns the value of its number, which is comparable between recordings.
     values: Callable[[Trace], Callable[[int], Hashable]]
@@ -219,11 +228,11 @@ def _entry(column: Array | None, table: Sequence[Any], write: Callable[[Any], An
     return lambda event: None if column is None or column[event] < 0 else write(table[column.item(event)])
 
 
-def in_table(column: str, table: str, alike: Callable[[Any], Any] = lambda entry: entry) -> Key:
-    """The key of a column that points into a table; entries for which `alike` returns equal values are one."""
+def in_table(column: str, table: str, key_of: Callable[[Any], Any] = lambda entry: entry) -> Key:
+    """The key of a column that points into a table; entries for which `key_of` returns equal values are one."""
     return Key(
-        lambda trace: _renumbered(getattr(trace, column), getattr(trace, table), alike, trace),
-        lambda trace: _entry(getattr(trace, column), getattr(trace, table), alike),
+        lambda trace: _renumbered(getattr(trace, column), getattr(trace, table), key_of, trace),
+        lambda trace: _entry(getattr(trace, column), getattr(trace, table), key_of),
     )
 
 

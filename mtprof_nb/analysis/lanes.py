@@ -15,7 +15,7 @@ from mtprof_nb.analysis.nesting import nest, nesting
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, Int32, Int64, Trace
 
-#: Deeper events of a thread are not drawn, and the title of its lane says so.
+#: Deeper events of a thread are not drawn, and the title of its lane has their number.
 MOST_LEVELS = 500
 
 
@@ -87,19 +87,15 @@ def _by_stream(trace: Trace, rows: Int64) -> list[tuple[str, Int64]]:
     # The index is -1 if the runtime does not report it.
     device = trace.device.astype(np.int64) * 256 + trace.device_index + 1
     stream = trace.track * 2 + (trace.kind != DEVICE_SCOPE)
-    found = []
+    streams = []
     for here in _in_order_of_appearance(rows, device):
-        key = int(device[here[0]])
-        title = _device_title(trace.devices[key // 256], key % 256 - 1)
+        kind, index = divmod(int(device[here[0]]), 256)
+        title = f"{trace.devices[kind]}:{index - 1}" if index else trace.devices[kind]
         for run in runs_of_equal(stream[here]):
             number = int(stream[here[run[0]]])
             stream_title = f"{title} {trace.tracks[number // 2].title}{'' if number % 2 else ' scopes'}"
-            found.append((stream_title, here[run]))
-    return found
-
-
-def _device_title(name: str, index: int) -> str:
-    return f"{name}:{index}" if index >= 0 else name
+            streams.append((stream_title, here[run]))
+    return streams
 
 
 def packed(starts: Int64, ends: Int64) -> Int32:

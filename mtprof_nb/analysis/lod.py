@@ -176,12 +176,12 @@ class Levels:
         return np.flatnonzero(begins) + first
 
     def _begins_at(self, first: Int64, level: int) -> Bool:
-        """At which of these positions a block begins; all of them are beginnings at a finer level."""
+        """At which positions a block begins, of positions where blocks of a finer level begin."""
         before = np.maximum(first - 1, 0)
         cell, cell_before = ((self._start[rows] - self._origin) >> level for rows in (first, before))
-        found: Bool = (cell != cell_before) | (self._row[first] != self._row[before]) | (first == 0)
-        found |= np.maximum(self._duration[first], self._duration[before]) >= (1 << level)
-        return found
+        begins: Bool = (cell != cell_before) | (self._row[first] != self._row[before]) | (first == 0)
+        begins |= np.maximum(self._duration[first], self._duration[before]) >= (1 << level)
+        return begins
 
     def _measured(self, first: Int64, last: Int64, merged_below_ns: int) -> Blocks:
         longest = first.copy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.intervals import by_thread, nest_intervals, runs_of_equal
@@ -31,6 +32,13 @@ class Nesting:
         for level in reversed(self.levels()[1:]):
             np.add.at(total, self.parent[level], total[level])
         return total
+
+
+def is_among(trace: Trace, positions: npt.ArrayLike) -> Bool:
+    """Which events are at one of these positions; -1 is no position."""
+    among = np.zeros(len(trace) + 1, np.bool_)
+    among[np.asarray(positions, np.int64)] = True
+    return among[:-1]
 
 
 @once_a_trace

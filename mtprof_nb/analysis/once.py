@@ -13,8 +13,8 @@ from mtprof_nb.model.trace import Trace
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Results need twice the memory of their trace. They are kept for the traces that were used last: two, which can be
-#: compared, and as many more as have together at most so many events.
+#: Results need twice the memory of their trace. They are kept for the traces that were used last: at least two, which
+#: can be compared, and more while all of them together have at most this many events.
 LEAST_TRACES, MOST_EVENTS = 2, 1_000_000
 #: Results by trace, the trace that was used last at the end.
 _kept: WeakKeyDictionary[Trace, dict[Any, Any]] = WeakKeyDictionary()
@@ -28,8 +28,8 @@ def once_a_trace(make: Callable[Concatenate[Trace, P], R]) -> Callable[Concatena
     def once(trace: Trace, /, *args: P.args, **kwargs: P.kwargs) -> R:
         results, key = _results_of(trace), (make, args, *kwargs.items())
         if key in results:
-            found: R = results[key]
-            return found
+            known: R = results[key]
+            return known
         made = make(trace, *args, **kwargs)
         # Other traces may have been used meanwhile.
         _results_of(trace)[key] = made

@@ -85,7 +85,7 @@ def wall_ns(trace: Trace) -> int:
     return covered_ns or span_ns(trace)
 
 
-def covered(trace: Trace) -> str:
+def covered_part(trace: Trace) -> str:
     """As "the first 5.00 s of 10.0 s" where the recording was full before the program ended; "" where it is whole."""
     if not trace.unrecorded:
         return ""
@@ -96,13 +96,13 @@ def covered(trace: Trace) -> str:
 
 
 def coverage_notes(trace: Trace, name: str = "") -> tuple[str, ...]:
-    """Say which part of the run the figures are of, for each process in which that is not the whole, and why.
+    """A sentence for each process that was recorded in part: which part of the run the figures cover, and why.
 
-    `name` is that of the recording, where there are several.
+    `name` is the name of the recording, where there are several.
     """
     if len(trace.processes) == 1 or not trace.process_facts:
         reasons = dict.fromkeys(span.reason for span in trace.unrecorded)
-        return (f"{name or 'This recording'} covers {covered(trace)}: {', '.join(reasons)}.",) if reasons else ()
+        return (f"{name or 'This recording'} covers {covered_part(trace)}: {', '.join(reasons)}.",) if reasons else ()
     titles = [f"{one.title[:1].upper()}{one.title[1:]}{name and f' of {name}'}" for one in trace.processes]
     parts = (coverage_notes(trace_of_process(trace, number), title) for number, title in enumerate(titles))
     return tuple(note for notes in parts for note in notes)
@@ -143,7 +143,7 @@ def _ran_at_once(trace: Trace) -> bool:
 
 @once_a_trace
 def marked_steps(trace: Trace) -> list[int]:
-    """The numbers of the steps with ops, without the one that only has what ran after a loop over `steps()`."""
+    """The numbers of the steps with ops. What ran after a loop over `steps()` is no step."""
     # A data loader's last look for a batch that is not there is a scope of a step without ops.
     with_ops = set(np.unique(trace.step[trace.kind == OP]).tolist())
     starts = step_starts_of_processes(trace)

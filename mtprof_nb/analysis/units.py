@@ -12,7 +12,7 @@ _FLOPS = ((1, "FLOP"), (10**3, "kFLOP"), (10**6, "MFLOP"), (10**9, "GFLOP"), (10
 _RATES = ((1, "B/s"), (10**3, "kB/s"), (10**6, "MB/s"), (10**9, "GB/s"), (10**12, "TB/s"))
 
 
-def digits(value: float) -> str:
+def three_digits(value: float) -> str:
     """Three significant digits, without an exponent, and never past the third decimal: 0.012, 1.50, 123, 1,230."""
     if value == 0:
         return "0"
@@ -30,10 +30,10 @@ def _magnitude(value: float) -> int:
 
 def _scaled(value: float, units: tuple[tuple[int, str], ...], step: float) -> str:
     sign, size = (MINUS if value < 0 else ""), abs(value)
-    # 999.6 would be written 1,000: the next unit says it in three digits.
+    # 999.6 would be written 1,000: the next unit needs three digits alone.
     scale, unit = next(((s, u) for s, u in units if size / s < step - 0.5), units[-1])
     whole = size / scale == int(size / scale) and scale == 1
-    return f"{sign}{f'{size:,.0f}' if whole else digits(size / scale)} {unit}"
+    return f"{sign}{f'{size:,.0f}' if whole else three_digits(size / scale)} {unit}"
 
 
 def duration(ns: float) -> str:
@@ -77,7 +77,7 @@ def sentence(text: str) -> str:
 def ratio(value: float) -> str:
     """A ratio with two decimals, below 0.1 with three, or three significant digits from 10 on."""
     if value >= 10:
-        return digits(value)
+        return three_digits(value)
     return f"{value:.2f}" if value >= 0.1 or not value else f"{value:.3f}" if value >= 0.001 else "<0.001"
 
 

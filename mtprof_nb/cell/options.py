@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mtprof_nb.analysis.operators.sort_keys import SORT_KEYS, sort_attribute
+from mtprof_nb.analysis.sort_keys import SORT_KEYS, sort_attribute
 from mtprof_nb.capture.activities import ProfilerActivity, as_activity
 from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.capture.schedule import schedule

@@ -97,7 +97,7 @@ class RecordingLine:
         elapsed_s = time.monotonic() - self._began
         elapsed = _elapsed(elapsed_s)
         steps = self._steps()
-        rate = f" ({units.digits(steps / elapsed_s)} a second)" if self._costs else ""
+        rate = f" ({units.three_digits(steps / elapsed_s)} a second)" if self._costs else ""
         count = f", {units.plural(steps, 'step')}{rate}" if steps else ""
         lines = [*map(legible, (f"{self._label}: {self._doing}, {elapsed}{count}", *self._costs))]
         page = "<br>".join(f"<small>{html.escape(line)}</small>" for line in lines)

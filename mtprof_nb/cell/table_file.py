@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mtprof_nb.analysis.operators.sort_keys import TITLES
+from mtprof_nb.analysis.sort_keys import TITLES
 from mtprof_nb.cell.flags import Flags
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.recording import Results

@@ -9,7 +9,6 @@ import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.groups import sums
-from mtprof_nb.analysis.operators.operator_rows import rows
 from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
 from mtprof_nb.analysis.steps.step_times import step_times
 from mtprof_nb.analysis.summary import marked_steps, summary
@@ -17,6 +16,7 @@ from mtprof_nb.comparison.joined_rows import Difference, Item, Items, joined, of
 from mtprof_nb.comparison.sides import Side, Sides, has_bytes, has_device_work
 from mtprof_nb.comparison.verdicts import Parts
 from mtprof_nb.model.trace import DEVICE_WORK, PHASES, Bool, Int64, Trace
+from mtprof_nb.tables.operators.operator_rows import rows
 
 
 def whole_difference(sides: Sides) -> Difference:

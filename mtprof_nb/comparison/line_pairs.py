@@ -47,8 +47,8 @@ def paired_files(a_files: Files, b_files: Files) -> dict[str, str]:
     for _, a_file, b_file in alike:
         if a_file not in pairs and b_file not in pairs.values():
             pairs[a_file] = b_file
-    a_cells = [file for file in a_left if file not in pairs and _is_cell(file)]
-    b_cells = [file for file in b_left if file not in pairs.values() and _is_cell(file)]
+    a_cells = [file for file in a_left if file not in pairs and _names_cell(file)]
+    b_cells = [file for file in b_left if file not in pairs.values() and _names_cell(file)]
     if len(a_cells) == len(b_cells) == 1:
         pairs[a_cells[0]] = b_cells[0]
     return pairs
@@ -70,12 +70,12 @@ def similarity(a_text: Sequence[str], b_text: Sequence[str]) -> float:
 
 
 def _may_be_versions(a_file: str, b_file: str) -> bool:
-    if _is_cell(a_file) or _is_cell(b_file):
-        return _is_cell(a_file) and _is_cell(b_file)
+    if _names_cell(a_file) or _names_cell(b_file):
+        return _names_cell(a_file) and _names_cell(b_file)
     return Path(a_file).name == Path(b_file).name
 
 
-def _is_cell(file: str) -> bool:
+def _names_cell(file: str) -> bool:
     return file.startswith(_CELL) or is_cell(file)
 
 

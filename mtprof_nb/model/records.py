@@ -88,6 +88,10 @@ class Collections(Record):
     def __len__(self) -> int:
         return len(self.start_ns)
 
+    @property
+    def end_ns(self) -> Int64:
+        return self.start_ns + self.duration_ns
+
     def take(self, rows: npt.ArrayLike) -> Collections:
         """The collections at positions `rows`, or where it is true."""
         chosen = np.asarray(rows)

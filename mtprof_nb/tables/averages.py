@@ -11,7 +11,7 @@ import numpy as np
 from mtprof_nb.analysis.costs import loose_allocations
 from mtprof_nb.analysis.fields import entry
 from mtprof_nb.analysis.groups import Groups, Key, flat_shapes, frames_key, group
-from mtprof_nb.analysis.operators.sort_keys import TORCH_KEYS
+from mtprof_nb.analysis.sort_keys import TORCH_KEYS
 from mtprof_nb.errors import shown
 from mtprof_nb.model.trace import PYTHON, Int64, Trace
 from mtprof_nb.tables.event import DeviceName, Event, used_device

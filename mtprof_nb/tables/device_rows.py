@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from mtprof_nb.analysis.devices.kernel_groups import collective_groups, copy_groups, kernel_groups
-from mtprof_nb.analysis.devices.kernel_keys import collective_of_event, direction_of, launch_shape, op_of_kernel
+from mtprof_nb.analysis.devices.kernel_groups import (
+    collective_groups,
+    collective_of_event,
+    copy_groups,
+    direction_of,
+    kernel_groups,
+    launch_shape,
+    op_of_kernel,
+)
 from mtprof_nb.analysis.devices.recorded_devices import device_numbers, device_work
 from mtprof_nb.analysis.groups import Groups
 from mtprof_nb.model.trace import KINDS, Trace

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.functions.call_counts import count_of_calls
 from mtprof_nb.analysis.functions.function_costs import function_costs
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.python_calls import count_of_calls
 from mtprof_nb.analysis.summary import coverage_notes
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import Frame, Trace

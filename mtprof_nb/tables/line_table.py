@@ -9,8 +9,14 @@ from typing import Any
 
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line, outside_error_ns
-from mtprof_nb.analysis.lines.line_costs import LineCosts, OpsOfLine, line_costs, ops_of_line
-from mtprof_nb.analysis.lines.parameter_lines import ParameterCost, parameter_costs
+from mtprof_nb.analysis.lines.line_costs import (
+    LineCosts,
+    OpsOfLine,
+    ParameterCost,
+    line_costs,
+    ops_of_line,
+    parameter_costs,
+)
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.program_time.recorded_time import program_ns
 from mtprof_nb.analysis.summary import coverage_notes

@@ -9,8 +9,8 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.ranks.call_groups import CollectiveCalls, collective_calls
 from mtprof_nb.analysis.ranks.rank_figures import RankFigures, rank_figures
 from mtprof_nb.analysis.ranks.ranked_processes import titles
-from mtprof_nb.analysis.ranks.step_matrix import step_matrix
 from mtprof_nb.analysis.ranks.stragglers import Straggler, straggler
+from mtprof_nb.analysis.steps.step_times import step_matrix
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.tables.row_table import RowTable, facts_of
 from mtprof_nb.tables.table import Table, TableColumn, table_of

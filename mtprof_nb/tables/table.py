@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.operators.operator_table import TableColumn as TableColumn
 
 #: A cell without a value.
 MISSING = "–"
@@ -21,8 +20,19 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     "share": lambda part_and_whole: units.share(*part_and_whole),
     "change": lambda ns: f"{'+' if ns > 0 else ''}{units.duration(ns)}",
     "ratio": units.ratio,
-    "number": units.digits,
+    "number": units.three_digits,
 }
+
+
+class TableColumn(NamedTuple):
+    """A column of a table: its key, title, unit and meaning. Of a column without a title, only the data have values."""
+
+    key: str
+    title: str = ""
+    unit: str = "words"
+    meaning: str = ""
+    #: Of a column of shares, the column whose shares they are.
+    of: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mtprof_nb.analysis.operators.sort_keys import sort_attribute
+from mtprof_nb.analysis.sort_keys import sort_attribute
 from mtprof_nb.analysis.stacks.stack_metrics import METRICS
 from mtprof_nb.errors import legible
 from mtprof_nb.model.trace import DEVICE_WORK

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.operators.operator_rows import missing_flag, offered, rows
 from mtprof_nb.model.trace import OP, Bool, Int32, Int64, Trace
+from mtprof_nb.tables.operators.operator_rows import missing_flag, offered, rows
 from mtprof_nb.views.scene import Answer, Question, Scene
 
 #: The grouping of a selected source line; its row is the number of the line.

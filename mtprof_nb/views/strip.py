@@ -12,7 +12,7 @@ from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.memory.missing_memory import has_memory, lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.program_time.recorded_time import program_ns, whose_time
-from mtprof_nb.analysis.summary import coverage_notes, covered, summary
+from mtprof_nb.analysis.summary import coverage_notes, covered_part, summary
 from mtprof_nb.errors import LONGEST_SENTENCE, shown
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.device_bars import MOST_BARS, DeviceBar, device_bars
@@ -111,7 +111,9 @@ def strip_of(trace: Trace, name: str | None = None, status: str | None = None) -
 def _figures(trace: Trace) -> tuple[Figure, ...]:
     of = summary(trace)
     figures = [
-        Figure("wall", covered(trace).removeprefix("the first ") or units.duration(of.wall_ns), _wall_meaning(trace)),
+        Figure(
+            "wall", covered_part(trace).removeprefix("the first ") or units.duration(of.wall_ns), _wall_meaning(trace)
+        ),
         Figure("in ops", units.duration(of.in_ops_ns), "time in ops, all threads together"),
         Figure("ops", units.number(of.ops), "calls of ops, nested ones too, as in the table of operators"),
     ]

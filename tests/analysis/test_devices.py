@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 from traces import Row, event, make_trace
 
-from mtprof_nb.analysis.devices.busy_time import busy_time
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.idle_gaps import CAUSES, host_waiting_ns, idle_gaps
-from mtprof_nb.analysis.devices.launch_queue import launch_delays, launch_queue
 from mtprof_nb.analysis.devices.recorded_devices import Device, device_work
 from mtprof_nb.analysis.devices.who_waits import who_waits
 from mtprof_nb.model.trace import Trace, empty_trace
@@ -47,7 +45,7 @@ def test_computing_exposed_communication_exposed_copies_and_idle_time_sum_up_to_
             event("aten::mm", 0, 1000),
         ]
     )
-    times = busy_time(trace, device_work(trace)[GPU])
+    (times,) = device_figures(trace)
 
     assert times.span_ns == 310
     # Kernels from 100 to 250 and from 400 to 410, the set from 330 to 335.
@@ -200,10 +198,9 @@ def test_a_launch_delay_is_from_the_end_of_the_launch_to_the_start_of_the_kernel
             on_gpu("launch not recorded", 95, 99),
         ]
     )
-    delays = launch_delays(trace, device_work(trace)[GPU])
+    (one,) = device_figures(trace)
 
-    assert delays is not None
-    assert (delays.median_ns, delays.mean_ns, delays.max_ns) == (5, 15, 40)
+    assert (one.launch_delay_median_ns, one.launch_delay_mean_ns, one.launch_delay_max_ns) == (5, 15, 40)
 
 
 def test_the_queue_holds_what_was_launched_and_has_not_started() -> None:
@@ -216,13 +213,10 @@ def test_the_queue_holds_what_was_launched_and_has_not_started() -> None:
             on_gpu("c", 60, 70, launch=2),
         ]
     )
-    queue = launch_queue(trace, device_work(trace)[GPU])
+    (one,) = device_figures(trace)
 
-    assert list(zip(queue.time_ns.tolist(), queue.length.tolist(), strict=True)) == [
-        *((0, 1), (20, 2), (20, 3), (40, 2), (50, 1), (60, 0))
-    ]
-    assert queue.max == 3
-    assert queue.mean == (20 * 1 + 20 * 3 + 10 * 2 + 10 * 1) / 60
+    assert one.queue_max == 3
+    assert one.queue_mean == (20 * 1 + 20 * 3 + 10 * 2 + 10 * 1) / 60
 
 
 def test_short_kernels_copies_and_collectives_are_counted() -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from traces import event, make_trace
 
 from mtprof_nb.analysis.groups import KEYS, Key, flat_shapes, frames_key, group, innermost_frames, innermost_scopes
-from mtprof_nb.analysis.operators.operator_rows import GROUPINGS, rows
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Track, empty_trace
+from mtprof_nb.tables.operators.operator_rows import GROUPINGS, rows
 
 
 def names(trace, groups):

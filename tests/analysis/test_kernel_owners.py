@@ -5,16 +5,16 @@ from typing import Any
 from traces import Row, event, make_trace
 
 from mtprof_nb.analysis.costs import averaged_costs, op_costs
-from mtprof_nb.analysis.devices.kernel_keys import op_of_kernel
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_groups import op_of_kernel
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.families import MATRIX, MOVEMENT, REDUCTION, families
 from mtprof_nb.analysis.lines.line_costs import line_costs
-from mtprof_nb.analysis.operators.operator_rows import rows
 from mtprof_nb.analysis.stacks.calltree import call_tree
 from mtprof_nb.analysis.stacks.stack_metrics import stack_totals
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.tables.averages import key_averages
 from mtprof_nb.tables.line_table import Lines
+from mtprof_nb.tables.operators.operator_rows import rows
 
 
 def kernel(name: str, start: int, end: int, **facts: Any) -> Row:
@@ -94,7 +94,7 @@ def test_a_kernel_outside_ops_belongs_to_its_scope_and_else_to_its_launch() -> N
         "in none": "cudaLaunchKernelExC",
         "not launched in the recording": "",
     }
-    assert owners(trace)[[0, 1, 2]].tolist() == [-1, -1, -1]
+    assert kernel_owners(trace)[[0, 1, 2]].tolist() == [-1, -1, -1]
 
 
 def graph_in_a_scope() -> Trace:

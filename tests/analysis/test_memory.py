@@ -9,8 +9,8 @@ from mtprof_nb.analysis.devices.recorded_devices import Device
 from mtprof_nb.analysis.memory.allocation_pairs import releases
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
 from mtprof_nb.analysis.memory.memory_curve import (
-    Block,
-    BlocksAlike,
+    Allocation,
+    AllocationGroup,
     largest_kinds,
     memory_curve,
     memory_devices,
@@ -233,7 +233,7 @@ def test_a_block_taken_while_nothing_was_recorded_is_unknown() -> None:
     trace = empty_trace(allocations=held, recorded=Recorded(profile_memory=True))
 
     assert _names(trace) == ["UNKNOWN", "UNKNOWN"]
-    assert largest_kinds(trace, CPU) == [BlocksAlike(Block(4096, 5, 9, -1, Category.UNKNOWN), 1, 4096)]
+    assert largest_kinds(trace, CPU) == [AllocationGroup(Allocation(4096, 5, 9, -1, Category.UNKNOWN), 1, 4096)]
 
 
 def test_a_long_curve_keeps_its_ends_its_peaks_and_its_lows_in_fewer_points() -> None:

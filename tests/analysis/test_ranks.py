@@ -11,11 +11,10 @@ from mtprof_nb.advice.advising import advise
 from mtprof_nb.analysis.ranks.call_groups import collective_calls
 from mtprof_nb.analysis.ranks.matched_calls import matched_calls
 from mtprof_nb.analysis.ranks.rank_figures import rank_figures
-from mtprof_nb.analysis.ranks.rank_lines import spread_of_lines
-from mtprof_nb.analysis.ranks.rank_spread import spread_of_events
+from mtprof_nb.analysis.ranks.rank_lines import spread_of_events, spread_of_lines
 from mtprof_nb.analysis.ranks.ranked_processes import trace_of_rank
-from mtprof_nb.analysis.ranks.step_matrix import step_matrix
 from mtprof_nb.analysis.ranks.stragglers import straggler
+from mtprof_nb.analysis.steps.step_times import step_matrix
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.merge import merge

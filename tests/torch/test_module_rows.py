@@ -3,7 +3,7 @@
 import pytest
 
 import mtprof_nb as mtp
-from mtprof_nb.analysis.operators.operator_rows import rows
+from mtprof_nb.tables.operators.operator_rows import rows
 
 torch = pytest.importorskip("torch")
 

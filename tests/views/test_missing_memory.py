@@ -7,10 +7,10 @@ from traces import event, make_trace
 
 from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
-from mtprof_nb.analysis.operators.operator_rows import columns
 from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.trace import Recorded, Trace
 from mtprof_nb.tables.line_table import Lines
+from mtprof_nb.tables.operators.operator_rows import columns
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
 from mtprof_nb.views.strip import strip_of

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from rank_traces import FILE, MS, gloo, job, of_rank, op
 
-from mtprof_nb.analysis.operators.operator_rows import rows
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.recording import Recording
+from mtprof_nb.tables.operators.operator_rows import rows
 from mtprof_nb.views.panel import show_panel as panels
 from mtprof_nb.views.panel.tabs import RANKS, tabs_of
 from mtprof_nb.views.scene import Scene

@@ -3,11 +3,11 @@
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.analysis.operators.operator_rows import GROUPINGS, missing_flag, offered, rows, showing
-from mtprof_nb.analysis.operators.sort_keys import TORCH_KEYS, sort_column
 from mtprof_nb.analysis.shape_texts import shapes_and_types_text, shapes_text
+from mtprof_nb.analysis.sort_keys import TORCH_KEYS, sort_column
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.tables import averages
+from mtprof_nb.tables.operators.operator_rows import GROUPINGS, missing_flag, offered, rows, showing
 from mtprof_nb.tables.text_table import sorted_rows
 
 

@@ -11,12 +11,12 @@ from rank_traces import job
 from traces import event, make_trace
 
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.operators.operator_rows import rows
 from mtprof_nb.analysis.ranks.rank_figures import rank_figures
 from mtprof_nb.model.records import Samples
 from mtprof_nb.model.trace import Frame, OutsideOps, SourceLine, StackInterner, Trace, Track
 from mtprof_nb.recording import Recording
 from mtprof_nb.tables.line_table import Lines
+from mtprof_nb.tables.operators.operator_rows import rows
 from mtprof_nb.tables.rank_table import PARTS
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.static_page import bundle

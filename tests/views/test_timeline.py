@@ -297,3 +297,9 @@ def test_frames_that_are_not_drawn_do_not_lengthen_the_recording() -> None:
 
     assert arranged(trace).whole_ns == (10, 100)
     assert arranged(trace, True).whole_ns == (5, 130)
+
+
+def test_an_op_that_python_code_of_another_op_calls_is_busy_once() -> None:
+    trace = make_trace([event("outer", 0, 80), event("f.py(1): f", 10, 70, kind="python"), event("aten::mm", 20, 60)])
+
+    assert busy_shares(trace, 0, 100, bins=4) == [1.0, 1.0, 1.0, 0.2]

@@ -9,18 +9,18 @@ from mtprof_nb.advice.causes.sampled_lines_during import sampled_lines_during
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.trace import Collections, SourceLine, Trace
 
-#: A line is told if this share of the samples in collections is of it, and there are so many.
+#: A line is named if it has this share of the samples in collections, and at least this many of them.
 _MOSTLY, _LEAST_SAMPLES = 0.5, 4
 
 
-def collected_ns(found: Collections | None) -> int:
+def collected_ns(collections: Collections | None) -> int:
     """The time in which a garbage collection ran; 0 where collections are not known."""
-    return 0 if found is None else covered_length(found.start_ns, found.start_ns + found.duration_ns)
+    return 0 if collections is None else covered_length(collections.start_ns, collections.end_ns)
 
 
-def line_of_collections(trace: Trace, found: Collections) -> SourceLine | None:
-    """The user's line on which at least half of the time of collections fell; None if samples do not tell one."""
-    lines = sampled_lines_during(trace, found.start_ns, found.start_ns + found.duration_ns, found.track)
+def line_of_collections(trace: Trace, collections: Collections) -> SourceLine | None:
+    """The user's line on which at least half of the time of collections fell; None if samples show none."""
+    lines = sampled_lines_during(trace, collections.start_ns, collections.end_ns, collections.track)
     line, count = next(iter(lines.most_common(1)), (None, 0))
     return line if count >= max(_MOSTLY * lines.total(), _LEAST_SAMPLES) else None
 
@@ -30,15 +30,15 @@ def collections_outside_imports(trace: Trace) -> Collections | None:
 
     Imports make many objects, and run once.
     """
-    found, samples = trace.collections, trace.samples
-    if found is None or samples is None or trace.stacks is None:
-        return found
+    collections, samples = trace.collections, trace.samples
+    if collections is None or samples is None or trace.stacks is None:
+        return collections
     imports = np.append(is_import(trace), np.False_)[samples.stack]
-    during = np.zeros(len(found), np.bool_)
-    for track in set(found.track.tolist()):
-        own, rows = np.flatnonzero(found.track == track), np.flatnonzero(samples.track == track)
+    during = np.zeros(len(collections), np.bool_)
+    for track in set(collections.track.tolist()):
+        own, rows = np.flatnonzero(collections.track == track), np.flatnonzero(samples.track == track)
         if len(rows):
-            after = np.searchsorted(samples.time_ns[rows], found.start_ns[own])
-            beside = rows[np.maximum(after - 1, 0)], rows[np.minimum(after, len(rows) - 1)]
-            during[own] = imports[beside[0]] | imports[beside[1]]
-    return found.take(~during)
+            after = np.searchsorted(samples.time_ns[rows], collections.start_ns[own])
+            around = rows[np.maximum(after - 1, 0)], rows[np.minimum(after, len(rows) - 1)]
+            during[own] = imports[around[0]] | imports[around[1]]
+    return collections.take(~during)

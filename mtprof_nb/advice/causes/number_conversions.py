@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mtprof_nb.analysis.nesting import is_among
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.program_time.gaps import gaps_around, gaps_before, outermost_ops
 from mtprof_nb.model.trace import Bool, Int64, Trace
@@ -25,7 +26,7 @@ class Conversions:
     inside_ns: Int64
     #: The time before, in which Python looked at the numbers, and may have done other work.
     before_ns: Int64
-    #: The time after, as far as the next op or the end, in which the tensor may have been released.
+    #: The time up to the next op or the end, in which the tensor may have been released.
     after_ns: Int64
 
 
@@ -44,6 +45,5 @@ def conversions(trace: Trace) -> Conversions:
 
 def is_for_numbers(trace: Trace) -> Bool:
     """The ops before which Python looks at the numbers for a tensor, or fills it with them."""
-    found, made = np.zeros(len(trace), np.bool_), conversions(trace)
-    found[made.first] = found[made.second] = True
-    return found
+    made = conversions(trace)
+    return is_among(trace, [made.first, made.second])

@@ -30,18 +30,18 @@ def preparation_ns(trace: Trace, with_ops: bool = True) -> dict[str, int]:
         return {}
     kind = np.where(time.stack >= 0, _kinds(trace)[time.stack], -1)
     spent = time.python_ns + time.waiting_ns + (time.ops_ns if with_ops else 0)
-    found = {
+    times = {
         name: max(int(spent[(kind == number) & (time.track == track)].sum()) for track in np.unique(time.track))
         for number, name in enumerate(_KINDS)
         if (kind == number).any()
     }
-    return {name: ns for name, ns in found.items() if ns}
+    return {name: ns for name, ns in times.items() if ns}
 
 
 def is_import(trace: Trace) -> Bool:
     """Which stacks of the recording run during an import."""
-    found: Bool = _kinds(trace) == _KINDS.index(IMPORTING)
-    return found
+    imports: Bool = _kinds(trace) == _KINDS.index(IMPORTING)
+    return imports
 
 
 @once_a_trace
@@ -51,10 +51,10 @@ def _kinds(trace: Trace) -> Int8:
     if tree is None:
         return np.empty(0, np.int8)
     of_frame = [_kind(frame) for frame in tree.frames]
-    found: list[int] = []
+    of_stack: list[int] = []
     for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
-        found.append(_within(found[parent], of_frame[frame]) if parent >= 0 else _BEGINNING)
-    kinds = np.array(found, np.int8)
+        of_stack.append(_within(of_stack[parent], of_frame[frame]) if parent >= 0 else _BEGINNING)
+    kinds = np.array(of_stack, np.int8)
     return np.where(kinds < len(_KINDS), kinds, np.int8(-1))
 
 

@@ -24,7 +24,7 @@ _PRODUCTS = frozenset(
 _MOST = 1 << 16
 
 
-class RecordedThreads(NamedTuple):
+class ThreadCounts(NamedTuple):
     """Threads that torch computes with, and the processors and cores that the process may use."""
 
     threads: int
@@ -36,22 +36,22 @@ class RecordedThreads(NamedTuple):
     set_by: str = ""
 
 
-def recorded_threads(trace: Trace) -> RecordedThreads | None:
+def recorded_threads(trace: Trace) -> ThreadCounts | None:
     """The numbers of a recording of one process; None if it has none, or they are not as this package writes them."""
     try:
-        said = json.loads(dict(trace.processes[0].metadata).get(THREADS, "null"))
+        metadata = json.loads(dict(trace.processes[0].metadata).get(THREADS, "null"))
     except ValueError:
         return None
-    match said:
+    match metadata:
         case {"threads": int(), "processors": int(), "cores": int(), "load": float() | int()}:
-            found = RecordedThreads(**{name: said.get(name, "") for name in RecordedThreads._fields})
-            is_sound = all(0 < count <= _MOST for count in found[:3]) and -1 <= found.load <= _MOST
-            return found if is_sound else None
+            counts = ThreadCounts(**{name: metadata.get(name, "") for name in ThreadCounts._fields})
+            is_sound = all(0 < count <= _MOST for count in counts[:3]) and -1 <= counts.load <= _MOST
+            return counts if is_sound else None
     return None
 
 
 def products(trace: Trace, least_ns: int, limit_ns: int | None = None) -> Bool:
     """The products and convolutions that take at least `least_ns` themselves, and less than `limit_ns`."""
     own_ns = op_costs(trace).self_ns
-    found: Bool = counted_ops(trace) & trace.where_name(_PRODUCTS.__contains__) & (own_ns >= least_ns)
-    return found if limit_ns is None else found & (own_ns < limit_ns)
+    chosen: Bool = counted_ops(trace) & trace.where_name(_PRODUCTS.__contains__) & (own_ns >= least_ns)
+    return chosen if limit_ns is None else chosen & (own_ns < limit_ns)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops
-from mtprof_nb.analysis.groups import numbered_alike
+from mtprof_nb.analysis.groups import number_combinations
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.program_time.data_loading import during, loader_calls
@@ -35,16 +35,16 @@ class TakenElements:
 
     @property
     def is_fed(self) -> Bool:
-        """Whether the element was written right after the one before it, or behind it, was read.
+        """Whether the element was written right after its neighbour was read.
 
-        So does a loop whose passes need the result of the one before, as `out[t + 1] = f(out[t])`.
+        A loop does so if each pass needs the result of the one before, as `out[t + 1] = f(out[t])`.
         """
-        found = np.zeros(len(self.event), np.bool_)
+        is_fed = np.zeros(len(self.event), np.bool_)
         order = np.argsort(self.tensor, kind="stable")
         index, written = self.index[order], self.is_written[order]
         is_alike = np.diff(self.tensor[order]) == 0
-        found[order[1:]] = is_alike & written[1:] & ~written[:-1] & (np.abs(np.diff(index)) == 1)
-        return found
+        is_fed[order[1:]] = is_alike & written[1:] & ~written[:-1] & (np.abs(np.diff(index)) == 1)
+        return is_fed
 
 
 def taken_elements(trace: Trace) -> TakenElements | None:
@@ -66,7 +66,7 @@ def taken_elements(trace: Trace) -> TakenElements | None:
     left = _shapes_left(numbers, shape[rows], np.where(is_slice, _NO_DIMENSION, dimension))
     return TakenElements(
         rows,
-        numbered_alike([trace.track[rows], dimension, shape[rows]])[0],
+        number_combinations([trace.track[rows], dimension, shape[rows]])[0],
         index,
         is_slice,
         _are_written(trace, rows, shape, left),
@@ -92,7 +92,7 @@ def _first_shapes(trace: Trace) -> tuple[Int64, dict[Any, int]]:
 
 def _shapes_left(numbers: dict[Any, int], shape: Int64, dimension: Int64) -> Int64:
     """The number of each shape without one dimension: -1 for a shape that no input has, -2 without a dimension."""
-    pair, first, _ = numbered_alike([shape, dimension])
+    pair, first, _ = number_combinations([shape, dimension])
     shapes, left = list(numbers), []
     for number, without in zip(shape[first].tolist(), dimension[first].tolist(), strict=True):
         sizes = list(shapes[number]) if number >= 0 else []
@@ -107,7 +107,10 @@ def _shapes_left(numbers: dict[Any, int], shape: Int64, dimension: Int64) -> Int
 
 
 def _are_written(trace: Trace, rows: Int64, shape: Int64, left: Int64) -> Bool:
-    """Which of these views, or a view of which, the next op of the thread writes. `left` is the shape of each view."""
+    """Which of these views the next op of the thread writes, directly or through a view of it.
+
+    `left` has the shape of each view.
+    """
     after = _ops_after(trace, rows)
     fits = (after >= 0) & ((left == -2) | ((left >= 0) & (shape[after] == left)))
     written: Bool = fits & trace.where_name(_WRITES.__contains__)[after]
@@ -120,11 +123,11 @@ def _are_written(trace: Trace, rows: Int64, shape: Int64, left: Int64) -> Bool:
 
 
 def _ops_after(trace: Trace, rows: Int64) -> Int64:
-    """For each of these ops the first op of its thread that begins when it has ended; -1 without one."""
-    found, is_op = np.full(len(rows), -1, np.int64), counted_ops(trace)
+    """For each of these ops the first op of its thread that begins after its end; -1 without one."""
+    next_op, is_op = np.full(len(rows), -1, np.int64), counted_ops(trace)
     for track in set(trace.track[rows].tolist()):
         ops, own = np.flatnonzero(is_op & (trace.track == track)), np.flatnonzero(trace.track[rows] == track)
         after = np.searchsorted(trace.start_ns[ops], trace.end_ns[rows[own]])
         after = np.maximum(after, np.searchsorted(ops, rows[own]) + 1)  # an op may take no time
-        found[own] = np.append(ops, -1)[after]
-    return found
+        next_op[own] = np.append(ops, -1)[after]
+    return next_op

@@ -26,7 +26,7 @@ from mtprof_nb.analysis.program_time.recorded_time import (
 )
 from mtprof_nb.analysis.program_time.spent_time import apart_from
 from mtprof_nb.analysis.ranks.stragglers import straggler
-from mtprof_nb.analysis.summary import covered, summary, wall_ns
+from mtprof_nb.analysis.summary import covered_part, summary, wall_ns
 from mtprof_nb.model.source_files import file_label
 from mtprof_nb.model.trace import SourceLine, Trace
 
@@ -42,9 +42,9 @@ _PARTS = {
 }
 #: A line is named in the sentence from this share of the whole on.
 _NAMED_LINE = 0.2
-#: A line that causes this share says little, as one that calls a trainer: the module with the most time is named too.
-_SAYS_LITTLE = 0.8
-#: Garbage collections and preparations are told from this share of the wall time on: each program has some.
+#: A line with this share explains little, such as one that calls a trainer: a module is named too.
+_EXPLAINS_LITTLE = 0.8
+#: Garbage collections and preparations are listed from this share of the wall time on: each program has some.
 _LEAST_SHARE = 0.05
 #: A wait is named in the sentence from this share of the time outside ops on.
 _MOSTLY = 0.5
@@ -62,10 +62,10 @@ def where_time_went(trace: Trace) -> str:
     """As "73 % of this cell is the backward pass; Cell [3]:4 causes 58 % of the whole"; without ops the line alone.
 
     Where the host waits for devices, the sentence is about the time on these: the host's ops only wait.
-    Of several ranks, the one that the others waited for comes first, with the evidence. Before all that, a recording
-    that was full says of which part of the run it speaks.
+    Of several ranks, the one that the others waited for comes first, with the evidence. The sentence about a recording
+    that was full begins with the part of the run that it covers.
     """
-    named, part = straggler(trace), covered(trace)
+    named, part = straggler(trace), covered_part(trace)
     sentences = (
         f"This recording covers {part}." if part else "",
         units.sentence(str(named or "")),
@@ -112,14 +112,14 @@ def _parts(trace: Trace) -> str:
     line, ns = max(line_times(trace).items(), key=lambda pair: pair[1], default=(None, 0))
     is_named = whole >= ns >= _NAMED_LINE * whole
     cause = f"{_named(trace, line)} causes {ns / whole * 100:.0f} % of" if is_named else ""
-    module = _module(trace, whole) if ns >= _SAYS_LITTLE * whole else ""
+    module = _module(trace, whole) if ns >= _EXPLAINS_LITTLE * whole else ""
     parts = {**_passes(of.phases_ns), "outside": whole - of.in_ops_ns}
     if not of.ops or (not knows_outside and "ops" in parts):
         return f"{cause} {within}{module}." if cause else ""
     part = max(parts, key=lambda name: parts[name])
     outside = _mostly(trace, parts[part]) if part == "outside" else ""
     most = f"{parts[part] / whole * 100:.0f} % of {within} {_PARTS[part]}{outside}"
-    return f"{most}; {cause} {'that part' if covered(trace) else 'the whole'}{module}." if cause else f"{most}."
+    return f"{most}; {cause} {'that part' if covered_part(trace) else 'the whole'}{module}." if cause else f"{most}."
 
 
 def _mostly(trace: Trace, outside_ns: int) -> str:
@@ -130,8 +130,7 @@ def _mostly(trace: Trace, outside_ns: int) -> str:
     ops, calls, collections = np.flatnonzero(counted_ops(trace)), loader_calls(trace), trace.collections
     waits = {_NEXT: apart_from(trace, ops, trace.start_ns[calls], trace.end_ns[calls]).sum()}
     if collections is not None:
-        ends = collections.start_ns + collections.duration_ns
-        waits[_COLLECTIONS] = apart_from(trace, ops, collections.start_ns, ends).sum()
+        waits[_COLLECTIONS] = apart_from(trace, ops, collections.start_ns, collections.end_ns).sum()
     waits |= preparation_ns(trace, with_ops=False)
     title, ns = max(waits.items(), key=lambda pair: pair[1])
     return f", mostly in {title}" if ns > _MOSTLY * outside_ns else ", in Python code or waiting"
@@ -170,22 +169,22 @@ def waiting(trace: Trace) -> list[Waiting]:
     """
     calls = loader_calls(trace)
     device_ns = max((one.host_waiting_ns for one in device_figures(trace)), default=0)
-    found = [
+    waits = [
         Waiting(_NEXT, int(trace.duration_ns[calls].sum())),
         Waiting("synchronisation with the device", device_ns),
     ]
     now_and_then = {_COLLECTIONS: collected_ns(trace.collections), **preparation_ns(trace)}
     least_ns = _LEAST_SHARE * wall_ns(trace)
-    found += [Waiting(title, ns) for title, ns in now_and_then.items() if ns >= least_ns]
-    return sorted((one for one in found if one.ns), key=lambda one: -one.ns)
+    waits += [Waiting(title, ns) for title, ns in now_and_then.items() if ns >= least_ns]
+    return sorted((one for one in waits if one.ns), key=lambda one: -one.ns)
 
 
 def module_times(trace: Trace) -> Counter[str]:
     """The time in ops of each module itself, forward and backward; `x.0.y`, `x.1.y` and so on are `x.*.y`."""
-    found: Counter[str] = Counter()
+    times_of: Counter[str] = Counter()
     if trace.module is not None:
         rows = np.flatnonzero(counted_ops(trace) & (trace.module >= 0))
         times = sums(trace.module[rows], op_costs(trace).self_ns[rows], len(trace.modules))
         for path, ns in zip(trace.modules, times.tolist(), strict=True):
-            found[_NUMBER.sub("*", path)] += ns
-    return found
+            times_of[_NUMBER.sub("*", path)] += ns
+    return times_of

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from mtprof_nb.analysis.devices.busy_time import busy_time
 from mtprof_nb.analysis.devices.idle_gaps import device_gaps, host_waiting_ns
-from mtprof_nb.analysis.devices.launch_queue import launch_delays, launch_queue
 from mtprof_nb.analysis.devices.recorded_devices import Device, device_work
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.trace import COLLECTIVE, COPY, KERNEL, Int64, Trace
+from mtprof_nb.model.intervals import covered_length
+from mtprof_nb.model.trace import COLLECTIVE, COPY, KERNEL, SET, Int64, Trace
 
 #: A kernel below this length takes less time than its launch.
 SHORT_KERNEL_NS = 10_000
@@ -78,22 +78,15 @@ def device_figures(trace: Trace) -> tuple[DeviceFigures, ...]:
 
 
 def _figures(trace: Trace, device: Device, work: Int64) -> DeviceFigures:
-    busy, idle = busy_time(trace, work), device_gaps(trace)[device].by_cause()
-    delays, queue = launch_delays(trace, work), launch_queue(trace, work)
+    idle = device_gaps(trace)[device].by_cause()
     kind, duration = trace.kind[work], trace.duration_ns[work]
     is_short = (kind == KERNEL) & (duration < SHORT_KERNEL_NS)
     return DeviceFigures(
         device=device,
         streams=len(np.unique(trace.track[work])),
-        **busy._asdict(),
-        idle_ns=busy.idle_ns,
-        overlap=busy.overlap,
+        **_busy_times(trace, work),
         **{f"idle_{cause}_ns": ns for cause, ns in idle.items()},
-        launch_delay_median_ns=delays.median_ns if delays else None,
-        launch_delay_mean_ns=delays.mean_ns if delays else None,
-        launch_delay_max_ns=delays.max_ns if delays else None,
-        queue_max=queue.max,
-        queue_mean=queue.mean,
+        **_launches(trace, work),
         kernels=int((kind == KERNEL).sum()),
         short_kernels=int(is_short.sum()),
         short_kernels_ns=int(duration[is_short].sum()),
@@ -105,8 +98,55 @@ def _figures(trace: Trace, device: Device, work: Int64) -> DeviceFigures:
     )
 
 
+def _busy_times(trace: Trace, work: Int64) -> dict[str, Any]:
+    """The figures of how long a device was busy, and with which kind of work."""
+    start, end, kind = trace.start_ns[work], trace.end_ns[work], trace.kind[work]
+
+    def length(*kinds: int) -> int:
+        """The time in which events of these kinds ran, on any stream."""
+        chosen = np.isin(kind, kinds)
+        return covered_length(start[chosen], end[chosen])
+
+    span, busy = int(end.max() - start[0]), covered_length(start, end)
+    without_copies, computing = length(KERNEL, SET, COLLECTIVE), length(KERNEL, SET)
+    exposed, communication = without_copies - computing, length(COLLECTIVE)
+    return {
+        "span_ns": span,
+        "busy_ns": busy,
+        "idle_ns": span - busy,
+        "computing_ns": computing,
+        "exposed_communication_ns": exposed,
+        "exposed_copies_ns": busy - without_copies,
+        "communication_ns": communication,
+        "copies_ns": length(COPY),
+        "overlap": 1 - exposed / communication if communication else None,
+    }
+
+
+def _launches(trace: Trace, work: Int64) -> dict[str, Any]:
+    """The figures of delays from launch to start, and of the queue of work that had not started."""
+    rows = work[:0] if trace.launch is None else work[trace.launch[work] >= 0]
+    launch = rows if trace.launch is None else trace.launch[rows]
+    started = trace.start_ns[rows]
+    # Work that started before its launch returned has no delay.
+    delay = np.maximum(started - trace.end_ns[launch], 0)
+    time = np.concatenate([np.minimum(trace.start_ns[launch], started), started])
+    change = np.repeat([1, -1], len(rows))
+    # Of one moment, launches come first.
+    order = np.lexsort((-change, time))
+    length, lasted = np.cumsum(change[order]), np.diff(time[order])
+    whole = int(lasted.sum())
+    return {
+        "launch_delay_median_ns": int(np.median(delay)) if len(rows) else None,
+        "launch_delay_mean_ns": round(float(delay.mean())) if len(rows) else None,
+        "launch_delay_max_ns": int(delay.max()) if len(rows) else None,
+        "queue_max": int(length.max(initial=0)),
+        "queue_mean": float((lasted * length[:-1]).sum() / whole) if whole else 0.0,
+    }
+
+
 def _moved(trace: Trace, rows: Int64) -> int | None:
-    """Bytes that these events moved; None if that is known of none of them."""
+    """Bytes that these events moved; None if no event has a known number."""
     if trace.moved_bytes is None or not (trace.moved_bytes[rows] >= 0).any():
         return None
     return int(np.maximum(trace.moved_bytes[rows], 0).sum())

@@ -51,7 +51,7 @@ def device_gaps(trace: Trace) -> dict[Device, Gaps]:
 def idle_gaps(trace: Trace, work: Int64) -> Gaps:
     """The gaps between the events at positions `work`, in order, which are those of one device or of one stream.
 
-    The event that ended a gap tells its cause:
+    The cause of a gap follows from the event that ended it:
     - It was launched after the gap began: *host*, or *synchronisation* if the thread that launched it was waiting for
       the device as the gap began.
     - Its launch was under way as the gap began: *host*, unless the gap is short and the launch a copy that the host
@@ -85,12 +85,12 @@ def idle_gaps(trace: Trace, work: Int64) -> Gaps:
 @once_a_trace
 def is_synchronising(trace: Trace) -> Bool:
     """The runtime calls in which the host waits for a device: by their names, and copies that end before the call."""
-    found: Bool = (trace.kind == RUNTIME) & trace.where_name(lambda name: bool(_SYNCHRONISES.search(name)))
+    waits: Bool = (trace.kind == RUNTIME) & trace.where_name(lambda name: bool(_SYNCHRONISES.search(name)))
     if trace.launch is not None:
         copies = np.flatnonzero((trace.kind == COPY) & (trace.launch >= 0))
         calls = trace.launch[copies]
-        found[calls[trace.end_ns[copies] <= trace.end_ns[calls]]] = True
-    return found
+        waits[calls[trace.end_ns[copies] <= trace.end_ns[calls]]] = True
+    return waits
 
 
 def host_waiting_ns(trace: Trace, process: int) -> int:
@@ -101,25 +101,25 @@ def host_waiting_ns(trace: Trace, process: int) -> int:
 
 def _waited(trace: Trace, launch: Int32, times: Int64) -> Bool:
     """Whether the thread of each launch was in a synchronising call at each of `times`."""
-    found = np.zeros(len(launch), np.bool_)
+    waited = np.zeros(len(launch), np.bool_)
     waits = is_synchronising(trace)
     if not waits.any() or not len(launch):
-        return found
+        return waited
     track = np.where(launch >= 0, trace.track[launch], -1)
     for rows in runs_of_equal(track + 1):
         calls = np.flatnonzero(waits & (trace.track == track[rows[0]]))
-        found[rows] = covered(trace.start_ns[calls], trace.end_ns[calls], times[rows])
-    return found
+        waited[rows] = covered(trace.start_ns[calls], trace.end_ns[calls], times[rows])
+    return waited
 
 
 def _has_sync(trace: Trace, event: Int32, start: Int64, end: Int64) -> Bool:
     """Whether the stream of each event waited for another in the time from `start` to `end`."""
-    found = np.zeros(len(event), np.bool_)
+    waited = np.zeros(len(event), np.bool_)
     waits = trace.kind == SYNC
     if not waits.any() or not len(event):
-        return found
+        return waited
     for rows in runs_of_equal(trace.track[event]):
         syncs = np.flatnonzero(waits & (trace.track == trace.track[event[rows[0]]]))
         first, last = trace.start_ns[syncs], trace.end_ns[syncs]
-        found[rows] = covered_until(first, last, end[rows]) > covered_until(first, last, start[rows])
-    return found
+        waited[rows] = covered_until(first, last, end[rows]) > covered_until(first, last, start[rows])
+    return waited

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.nesting import is_among, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.trace import OP, SCOPE, STEP_PREFIX, Bool, Int32, Trace
 
@@ -15,7 +15,7 @@ _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch")
 
 
 @once_a_trace
-def owners(trace: Trace) -> Int32:
+def kernel_owners(trace: Trace) -> Int32:
     """For each event on a device and each runtime call, the event that it belongs to, or -1.
 
     Mostly that is the op that the runtime names. The runtime names none for a kernel that is launched outside ops, such
@@ -37,17 +37,14 @@ def owners(trace: Trace) -> Int32:
     is_step = trace.where_name(lambda name: name.startswith(STEP_PREFIX))
     op = _innermost(trace, calls, (trace.kind == OP) | is_region)
     scope = _innermost(trace, calls, (trace.kind == SCOPE) & ~is_step)
-    found = np.select([op >= 0, is_graph_launch(trace)[calls], scope >= 0], [op, calls, scope], calls)
-    owner[alone] = found[position]
+    nearest = np.select([op >= 0, is_graph_launch(trace)[calls], scope >= 0], [op, calls, scope], calls)
+    owner[alone] = nearest[position]
     return owner
 
 
 def owns_kernels(trace: Trace) -> Bool:
     """The events that kernels, copies, sets or collectives belong to."""
-    found = np.zeros(len(trace), np.bool_)
-    owner = owners(trace)[trace.is_device_work]
-    found[owner[owner >= 0]] = True
-    return found
+    return is_among(trace, kernel_owners(trace)[trace.is_device_work])
 
 
 @once_a_trace
@@ -59,7 +56,7 @@ def is_graph_launch(trace: Trace) -> Bool:
 def _innermost(trace: Trace, calls: Int32, among: Bool) -> Int32:
     """For each of `calls` the innermost event of `among` around it, or -1."""
     parent = np.append(nesting(trace).parent, -1)
-    found = parent[calls]
-    while (further := (found >= 0) & ~among[found]).any():
-        found[further] = parent[found[further]]
-    return found
+    around = parent[calls]
+    while (further := (around >= 0) & ~among[around]).any():
+        around[further] = parent[around[further]]
+    return around

@@ -12,7 +12,7 @@ from mtprof_nb.model.trace import Allocations, Bool, Int8, Int32, Int64, Trace
 
 @dataclass(frozen=True)
 class Device:
-    """A device of one process. Its text is torch's, `cpu` or `cuda:0`, with its owner if there is one."""
+    """A device of one process. Its text is torch's, `cpu` or `cuda:0`, and of several processes the owner."""
 
     name: str
     #: -1 if the runtime does not report it.
@@ -30,21 +30,21 @@ def distinct_devices(trace: Trace, device: Int8, index: Int8, track: Int32) -> l
     """The devices with these types, indices and tracks, process by process, in the order of the trace's types."""
     # One number for type and index, whose least is -128: counting is many times faster than sorting pairs.
     code = device.astype(np.int64) * 256 + index + 128
-    found = []
+    devices = []
     for process, rows in enumerate(trace.by_process(track)):
         owner = trace.processes[process].title if len(trace.processes) > 1 else ""
         numbers = np.flatnonzero(np.bincount(code[rows])).tolist()
-        found += [Device(trace.devices[one // 256], one % 256 - 128, process, owner) for one in numbers]
-    return found
+        devices += [Device(trace.devices[one // 256], one % 256 - 128, process, owner) for one in numbers]
+    return devices
 
 
 def is_of_device(trace: Trace, rows: Trace | Allocations, device: Device) -> Bool:
     """Which rows, events of `trace` or records of its allocations, are of one device in one process."""
     number = trace.devices.index(device.name) if device.name in trace.devices else -1
-    found: Bool = (rows.device == number) & (rows.device_index == device.index)
+    matches: Bool = (rows.device == number) & (rows.device_index == device.index)
     if len(trace.processes) > 1:
-        found &= trace.processes_of(rows.track) == device.process
-    return found
+        matches &= trace.processes_of(rows.track) == device.process
+    return matches
 
 
 @once_a_trace
@@ -61,7 +61,7 @@ def device_work(trace: Trace) -> dict[Device, Int64]:
 @once_a_trace
 def device_numbers(trace: Trace) -> Int32:
     """For each kernel, copy, set and collective the position of its device in `device_work`; -1 for other events."""
-    found = np.full(len(trace), -1, np.int32)
+    numbers = np.full(len(trace), -1, np.int32)
     for number, work in enumerate(device_work(trace).values()):
-        found[work] = number
-    return found
+        numbers[work] = number
+    return numbers

@@ -1,4 +1,4 @@
-"""A sentence that says whether devices wait for the host, or the host for devices."""
+"""A sentence on whether devices wait for the host, or the host for devices."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.summary import wall_ns
 from mtprof_nb.model.trace import Trace
 
-#: A device is said to be idle from this share of its span on, and to be busy below it.
+#: From this share of idle time in its span on, a device is called idle, and busy below it.
 _IDLE = 0.3
-#: Time before and after the work of devices is told from this share of the recording on.
+#: From this share of the recording on, the sentence has the time before and after the work of devices.
 _OUTSIDE = 0.3
 #: Several devices work together if their spans are on average this share of the time from the first kernel to the last.
 _TOGETHER = 0.7
-#: The host is said to wait for a device from this share of the device's span on.
+#: From this share of the device's span on, the sentence reports that the host waits for it.
 _WAITS = 0.05
-#: How the time of devices is called that work throughout the recording.
+#: The words for the time of devices that work throughout the recording.
 _THROUGHOUT = "the time"
 _NAMES = {"CUDA": "GPU", "HIP": "GPU"}
 
@@ -31,7 +31,7 @@ def who_waits(trace: Trace) -> str:
     """Which side waits for which, as "the GPU is idle 92 % of the time, waiting for the host"; "" if it is not clear.
 
     The time is that from the first kernel of a device to its last; where the recording is much longer, the sentence
-    tells both. Several devices are taken together.
+    has both. Several devices are taken together.
     """
     figures = device_figures(trace)
     span_ns = sum(one.span_ns for one in figures)
@@ -40,10 +40,10 @@ def who_waits(trace: Trace) -> str:
     idle_ns = sum(one.idle_ns for one in figures)
     time, more = _lengths(trace)
     if are_busy(trace):
-        found = _of_busy(figures, f"{(span_ns - idle_ns) / span_ns * 100:.0f} % of {time}", span_ns)
+        sentence = _of_busy(figures, f"{(span_ns - idle_ns) / span_ns * 100:.0f} % of {time}", span_ns)
     else:
-        found = _of_idle(figures, f"{idle_ns / span_ns * 100:.0f} % of {time}", idle_ns)
-    return found and found + more
+        sentence = _of_idle(figures, f"{idle_ns / span_ns * 100:.0f} % of {time}", idle_ns)
+    return sentence and sentence + more
 
 
 def work_throughout(trace: Trace) -> bool:
@@ -63,7 +63,7 @@ def devices_title(trace: Trace) -> str:
 
 
 def _lengths(trace: Trace) -> tuple[str, str]:
-    """How the time of the devices is called, and what is said of a recording that is much longer.
+    """The words for the time of the devices, and for the length of a recording that is much longer.
 
     Devices that work at different times have no time in common.
     """

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from mtprof_nb.model.trace import Bool, Int64, Samples
 
-#: In an interval with a larger share of ops, these may have slept: then it is not known for how long Python did.
+#: In an interval with a larger share of ops, the ops may have slept, and how long Python slept is unknown.
 _MOST_OPS = 0.25
 #: A smaller share of an interval may be due to the moments at which the two clocks were read.
 _LEAST_SHARE = 0.05
 #: A thread that slept at both samples, and computed for longer in between, ran code that no sample saw.
 _UNSEEN_NS = 1_000_000
-#: A sample so many samples away may stand for it.
+#: At most so many samples away, another sample may stand for it.
 _NEAR = 25
 
 Float64 = npt.NDArray[np.float64]
@@ -44,7 +44,7 @@ def split_time(samples: Samples, outside_ns: Int64, first_ns: Int64, in_ops_ns: 
     awake, is_known = _awake(samples, inner, in_ops_ns)
     waits, share = samples.is_waiting, first_ns / np.maximum(inner, 1)
     both_wait = waits[:-1] & waits[1:]
-    # Where it is not known, a thread is taken to have slept as long as the samples that say so stand for.
+    # Where it is not known, a thread slept for the time that its sleeping samples stand for.
     awake = np.where(is_known, awake, ~waits[:-1] * share * inner + ~waits[1:] * (1 - share) * inner)
     is_counted, computed_ns = _computed(samples)
     computed = np.minimum(awake, computed_ns - in_ops_ns)
@@ -54,7 +54,9 @@ def split_time(samples: Samples, outside_ns: Int64, first_ns: Int64, in_ops_ns: 
     unseen = np.where(is_known & both_wait & (rest > _UNSEEN_NS), rest, 0)
     python = _shared(awake - unseen - seen_near, share, ~waits) + nearest
     waiting = _shared(inner - awake, share, waits)
-    ends = outside_ns[0] * _at(waits, 0) + outside_ns[-1] * _at(waits, -1)
+    ends = np.zeros(len(waits), np.int64)
+    ends[0] += outside_ns[0]
+    ends[-1] += outside_ns[-1]
     return _rounded(np.where(waits, 0, ends) + python, np.where(waits, ends, 0) + waiting, unseen, outside_ns)
 
 
@@ -64,7 +66,7 @@ def _moved_to_nearest(time: Float64, is_awake: Bool) -> tuple[Float64, Float64]:
     On a busy machine, samples come when the program sleeps: what it computed in between is like what near samples saw.
     """
     rows, intervals = np.flatnonzero(is_awake), np.flatnonzero(time)
-    moved, found = np.zeros(len(time)), np.zeros(len(is_awake))
+    moved, by_sample = np.zeros(len(time)), np.zeros(len(is_awake))
     if len(rows) and len(intervals):
         after = np.searchsorted(rows, intervals)
         before, behind = rows[np.maximum(after - 1, 0)], rows[np.minimum(after, len(rows) - 1)]
@@ -72,8 +74,8 @@ def _moved_to_nearest(time: Float64, is_awake: Bool) -> tuple[Float64, Float64]:
         chosen = np.where(away[0] <= away[1], before, behind)
         is_near = away.min(axis=0) <= _NEAR
         moved[intervals[is_near]] = time[intervals[is_near]]
-        np.add.at(found, chosen[is_near], time[intervals[is_near]])
-    return moved, found
+        np.add.at(by_sample, chosen[is_near], time[intervals[is_near]])
+    return moved, by_sample
 
 
 def _computed(samples: Samples) -> tuple[Bool, Int64]:
@@ -99,20 +101,14 @@ def _shared(time: Float64, share: Float64, is_of_kind: Bool) -> Float64:
     """The time of one kind by sample: an interval's belongs to the sample of that kind, or to both by `share`."""
     first, second = is_of_kind[:-1], is_of_kind[1:]
     to_first = time * np.where(first == second, share, first)
-    found = np.zeros(len(is_of_kind))
-    found[:-1] += to_first
-    found[1:] += time - to_first
-    return found
-
-
-def _at(column: Bool, position: int) -> Int64:
-    found = np.zeros(len(column), np.int64)
-    found[position] = 1
-    return found
+    by_sample = np.zeros(len(is_of_kind))
+    by_sample[:-1] += to_first
+    by_sample[1:] += time - to_first
+    return by_sample
 
 
 def _rounded(python: Float64, waiting: Float64, unseen: Float64, outside_ns: Int64) -> SplitTime:
-    """Whole nanoseconds, whose sum is that of `outside_ns`."""
+    """The times in whole nanoseconds that sum up to `outside_ns`."""
     parts = np.concatenate([python, waiting, unseen])
     ends = np.rint(np.cumsum(parts)).astype(np.int64)
     if len(ends):

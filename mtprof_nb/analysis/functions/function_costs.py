@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mtprof_nb.analysis.functions.thread_time import StackTime, stack_time
 from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.stacks.stack_metrics import with_called
 from mtprof_nb.model.records import LATER, MOVING
 from mtprof_nb.model.stack_tree import has_above
 from mtprof_nb.model.trace import Int32, Int64, StackTree, Trace
@@ -17,7 +18,7 @@ from mtprof_nb.model.trace import Int32, Int64, StackTree, Trace
 
 @dataclass(frozen=True, eq=False)
 class FunctionCosts:
-    """Costs of functions by their numbers. The last entry is the time of which no function is known."""
+    """Costs of functions by their numbers. The last entry has the time without a known function."""
 
     #: Time in ops that the function itself called, in its own Python code, and in waiting there.
     ops_ns: Int64
@@ -42,14 +43,13 @@ def function_costs(trace: Trace, function_of: Sequence[int], count: int) -> Func
     functions = np.array([*function_of, count], np.int32)  # the last is for no frame
     own = np.append(functions[tree.frame], np.int32(count))[time.stack]
     total_ns = sums(_outermost(tree, functions), _inclusive(time, tree), count + 1)
-    nowhere = time.stack < 0
-    total_ns[count] = int((time.ops_ns + time.python_ns + time.waiting_ns)[nowhere].sum())
+    total_ns[count] = int(time.total_ns[time.stack < 0].sum())
     return FunctionCosts(
         ops_ns=sums(own, time.ops_ns, count + 1),
         python_ns=sums(own, time.python_ns, count + 1),
         waiting_ns=sums(own, time.waiting_ns, count + 1),
         total_ns=total_ns,
-        error_ns=sample_errors(time, time.ops_ns + time.python_ns + time.waiting_ns, own, count + 1),
+        error_ns=sample_errors(time, time.total_ns, own, count + 1),
         samples=np.bincount(own[time.is_estimate], minlength=count + 1).astype(np.int64),
     )
 
@@ -57,12 +57,8 @@ def function_costs(trace: Trace, function_of: Sequence[int], count: int) -> Func
 def _inclusive(time: StackTime, tree: StackTree) -> Int64:
     """For each node of `tree` its time and that of all stacks on top of it."""
     has_stack = time.stack >= 0
-    whole = sums(time.stack[has_stack], (time.ops_ns + time.python_ns + time.waiting_ns)[has_stack], len(tree))
-    found, parents = whole.tolist(), tree.parent.tolist()
-    for node in range(len(found) - 1, -1, -1):
-        if parents[node] >= 0:
-            found[parents[node]] += found[node]
-    return np.array(found, np.int64)
+    own = sums(time.stack[has_stack], time.total_ns[has_stack], len(tree))
+    return with_called(tree.parent, own)
 
 
 def _outermost(tree: StackTree, functions: Int32) -> Int32:

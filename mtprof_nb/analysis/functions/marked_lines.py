@@ -1,7 +1,7 @@
-"""Marked lines: marks measure their time, and cost some, which is no time of the program.
+"""Marked lines. Marks measure their time, and take time themselves that is not the program's.
 
-Samples see a marked line for as long as its marks ran, too. The time that the profiler took in a line is taken from
-what samples found there, first from the line itself, then from the functions that it called.
+Samples count the time of the marks for the line, too. It is subtracted: first from the samples of the line itself,
+then from those of the functions that it called.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TOP_LEVEL = "<module>"
 
 
 class MarkedLines:
-    """The functions whose lines were marked, and these lines: marks have measured their time."""
+    """The lines whose time was measured by marks, and their functions."""
 
     def __init__(self, lines: Mapping[SourceLine, OutsideOps], line_stacks: StackTree | None) -> None:
         frames = line_stacks.frames if lines and line_stacks is not None else ()
@@ -52,12 +52,12 @@ class MarkedLines:
         None for a stack of another thread: marks measure the thread that runs the top level of the marked code.
         """
         statements = [self.statement(frame) for frame in tree.frames]
-        found: list[tuple[SourceLine | None, bool]] = []
+        innermost: list[tuple[SourceLine | None, bool]] = []
         for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
-            line, called_by = statements[frame], found[parent][0] if parent >= 0 else None
+            line, called_by = statements[frame], innermost[parent][0] if parent >= 0 else None
             is_marked = line is not None and (called_by is not None or tree.frames[frame].function == _TOP_LEVEL)
-            found.append((line if is_marked else called_by, is_marked))
-        return [*found, (None, False)]
+            innermost.append((line if is_marked else called_by, is_marked))
+        return [*innermost, (None, False)]
 
 
 class Outside(NamedTuple):
@@ -83,7 +83,7 @@ def without_marks(trace: Trace, time: Outside) -> tuple[Int64, Int64]:
 
 
 def marked_tracks(trace: Trace, tracks: Int32, is_marked: Bool) -> list[int]:
-    """The threads that ran marked lines: those of rows that have some, or the main thread if samples saw none.
+    """The threads that ran marked lines, as their rows show; the main thread if no row has a marked line.
 
     `tracks` has the thread of each row, all of one process.
     """
@@ -154,5 +154,5 @@ def _less(values: Int64, rows: Int64, ns: int) -> int:
 def scaled(values: Int64, whole: int) -> Int64:
     """Whole numbers in the proportions of `values`, whose sum is `whole`; 0 where all values are."""
     ends = np.rint(np.cumsum(values) * (whole / max(int(values.sum()), 1))).astype(np.int64)
-    found: Int64 = np.diff(ends, prepend=np.int64(0))
-    return found
+    parts: Int64 = np.diff(ends, prepend=np.int64(0))
+    return parts

@@ -20,14 +20,14 @@ from mtprof_nb.model.trace import Bool, Frame, OutsideOps, SourceLine, StackTree
 
 
 class _Called(NamedTuple):
-    """Lines without marks, innermost first, that samples saw for so long."""
+    """Lines without marks, innermost first, and the time for which samples saw them."""
 
     lines: list[SourceLine]
     ns: int
 
 
 class _Divided(NamedTuple):
-    """Time outside ops by line, and its errors; the one for None is that of lines that no sample saw."""
+    """Time outside ops by line, and its errors. The error for None is for all lines without samples."""
 
     times: Mapping[SourceLine, OutsideOps] | None
     errors: Mapping[SourceLine | None, int | None]
@@ -53,7 +53,7 @@ def _divided(trace: Trace) -> _Divided:
     time, tree = stack_time(trace), trace.stacks
     if time is None or tree is None:
         return _Divided(trace.outside, dict.fromkeys(trace.outside or {}, 0))
-    found, marked = dict(trace.outside or {}), MarkedLines(trace.outside or {}, trace.line_stacks)
+    outside, marked = dict(trace.outside or {}), MarkedLines(trace.outside or {}, trace.line_stacks)
     called: defaultdict[SourceLine, list[_Called]] = defaultdict(list)
     seen_ns: Counter[SourceLine | None] = Counter()
     awaited: list[_Called] = []
@@ -71,30 +71,30 @@ def _divided(trace: Trace) -> _Divided:
         seen_ns[caller] += one.ns
         if lines:
             own[node * 2 + is_on_marked_thread] = lines[0]
-        if lines and caller in found:
+        if lines and caller in outside:
             called[caller].append(one)
             taken[node * 2 + is_on_marked_thread] = caller
         elif lines:
             (awaited if is_on_marked_thread else elsewhere).append(one)
     # A line that awaits others is not on their stacks: samples saw it for less time than its marks measured.
-    unseen = {line: times.own_ns - seen_ns[line] for line, times in found.items() if times.own_ns > seen_ns[line]}
-    in_no_line_ns = (outside_ops_ns(trace) or 0) - sum(times.own_ns for times in found.values())
-    errors: dict[SourceLine | None, int | None] = dict.fromkeys(found, 0)
+    unseen = {line: times.own_ns - seen_ns[line] for line, times in outside.items() if times.own_ns > seen_ns[line]}
+    in_no_line_ns = (outside_ops_ns(trace) or 0) - sum(times.own_ns for times in outside.values())
+    errors: dict[SourceLine | None, int | None] = dict.fromkeys(outside, 0)
     if awaited:  # it is not known which of these lines awaited them
         errors |= dict.fromkeys(unseen, None)
     errors |= {line: error for line, error in _errors(time, is_on_marked, taken).items() if line in taken.values()}
     errors |= {line: error for line, error in _errors(time, is_on_marked, own).items() if line not in errors}
     for caller, stacks in called.items():
-        _add(found, stacks, {caller: found[caller].own_ns}, 0)
-    _add(found, awaited, unseen, max(in_no_line_ns, 0))
-    _add(found, elsewhere, {}, None)
-    return _Divided(found, errors)
+        _add(outside, stacks, {caller: outside[caller].own_ns}, 0)
+    _add(outside, awaited, unseen, max(in_no_line_ns, 0))
+    _add(outside, elsewhere, {}, None)
+    return _Divided(outside, errors)
 
 
 def _errors(
     time: StackTime, is_on_marked: Bool, line_of: Mapping[int, SourceLine]
 ) -> dict[SourceLine | None, int | None]:
-    """The error of each line's time, and under None of a line without samples; `line_of` has those of stacks."""
+    """The error of each line's time; under None, for a line without samples. `line_of` has the line of each stack."""
     number = {line: place for place, line in enumerate(dict.fromkeys(line_of.values()))}
     place = np.full(2 * int(time.stack.max(initial=0)) + 4, len(number), np.int32)  # the last two are for no stack
     place[list(line_of)] = [number[line] for line in line_of.values()]
@@ -125,7 +125,7 @@ def _without_marks(marked: MarkedLines, frames: list[Frame]) -> tuple[SourceLine
 
 
 def _add(
-    found: dict[SourceLine, OutsideOps], stacks: list[_Called], rooms: dict[SourceLine, int], free_ns: int | None
+    outside: dict[SourceLine, OutsideOps], stacks: list[_Called], rooms: dict[SourceLine, int], free_ns: int | None
 ) -> None:
     """Add the time of stacks to their lines: up to `free_ns`, and then what is taken from lines that have room for it.
 
@@ -137,9 +137,9 @@ def _add(
         times = scaled(times, min(int(times.sum()), free_ns + int(room.sum())))
         taken = scaled(room, max(int(times.sum()) - free_ns, 0))
         for line, ns in zip(rooms, taken.tolist(), strict=True):
-            found[line] = found[line]._replace(own_ns=found[line].own_ns - ns)
+            outside[line] = outside[line]._replace(own_ns=outside[line].own_ns - ns)
     for one, ns in zip(stacks, times.tolist(), strict=True):
         for line in one.lines:
-            known = found.get(line, OutsideOps(0, 0))
+            known = outside.get(line, OutsideOps(0, 0))
             own_ns = known.own_ns + ns * (line == one.lines[0])
-            found[line] = known._replace(own_ns=own_ns, total_ns=known.total_ns + ns)
+            outside[line] = known._replace(own_ns=own_ns, total_ns=known.total_ns + ns)

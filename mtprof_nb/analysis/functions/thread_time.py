@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.functions.awake_time import split_time
 from mtprof_nb.analysis.functions.marked_lines import Outside, Program, program_of, without_marks
-from mtprof_nb.analysis.groups import numbered_alike, sums
+from mtprof_nb.analysis.groups import number_combinations, sums
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.intervals import by_thread, covered, covered_until, merged
 from mtprof_nb.model.trace import Bool, Int8, Int32, Int64, Samples, Trace
@@ -39,6 +39,10 @@ class StackTime:
 
     def __len__(self) -> int:
         return len(self.stack)
+
+    @property
+    def total_ns(self) -> Int64:
+        return self.ops_ns + self.python_ns + self.waiting_ns
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def _recorded_ops(trace: Trace) -> StackTime:
     chosen = np.flatnonzero(counted_ops(trace) & ~trace.on_device)
     stack = np.full(len(trace), -1, np.int32) if trace.stack is None else trace.stack
     self_ns = op_costs(trace).self_ns[chosen]
-    number, first, size = numbered_alike([stack[chosen], trace.track[chosen]])
+    number, first, size = number_combinations([stack[chosen], trace.track[chosen]])
     stacks, tracks = stack[chosen[first]], trace.track[chosen[first]]
     order = np.lexsort((tracks, stacks))
     time_ns, nothing = sums(number, self_ns, size)[order], np.zeros(size, np.int64)
@@ -89,16 +93,16 @@ def _recorded_ops(trace: Trace) -> StackTime:
 def _threads(trace: Trace, samples: Samples) -> list[_Thread]:
     """The threads that have samples, and main threads that ran ops for too short a time to have some."""
     ops = np.flatnonzero(counted_ops(trace) & ~trace.on_device & ~trace.is_async)
-    found = {
+    intervals = {
         int(trace.track[rows[0]]): merged(starts, ends)
         for rows, starts, ends in by_thread(ops, trace.track, trace.start_ns, trace.end_ns)
     }
     nothing = np.empty(0, np.int64)
     threads = []
-    owners = {track: trace.processes[trace.tracks[track].process] for track in found}
+    owners = {track: trace.processes[trace.tracks[track].process] for track in intervals}
     main = [track for track, process in owners.items() if trace.tracks[track].native_id == process.pid]
     for track in np.union1d(samples.track, np.array(main, np.int32)).tolist():
-        starts, ends = found.get(track, (nothing, nothing))
+        starts, ends = intervals.get(track, (nothing, nothing))
         own = samples.take(samples.track == track).with_late_waits()
         program = program_of(trace, track)
         began_ns, ended_ns = _lifetime(trace, samples, own, program)
@@ -168,28 +172,28 @@ def _certainty(samples: Samples) -> Int8:
 
 
 def _runs(stack: Int32) -> Int64:
-    found: Int64 = np.cumsum(np.diff(stack, prepend=stack[:1]) != 0)
-    return found
+    runs: Int64 = np.cumsum(np.diff(stack, prepend=stack[:1]) != 0)
+    return runs
 
 
 def _callers_of_both(trace: Trace, one: Int32, other: Int32) -> Int32:
     """For each pair of stacks the innermost that called both functions; -1 for none."""
     parents = [] if trace.stacks is None else trace.stacks.parent.tolist()
-    found: list[int] = []
+    callers: list[int] = []
     for first, second in zip(one.tolist(), other.tolist(), strict=True):
         while first != second:  # callers have lower numbers
             first, second = (parents[first], second) if first > second else (first, parents[second])
-        is_same = first >= 0 and first in (one[len(found)], other[len(found)])
-        found.append(parents[first] if is_same else first)
-    return np.array(found, np.int32)
+        is_same = first >= 0 and first in (one[len(callers)], other[len(callers)])
+        callers.append(parents[first] if is_same else first)
+    return np.array(callers, np.int32)
 
 
 def _bounds(thread: _Thread, chosen: Samples) -> Int64:
-    """Where the time of one sample ends and that of the next begins, with the two ends of the thread's time."""
+    """The bounds between the times of neighbouring samples, with the start and end of the thread."""
     asked, taken = chosen.time_ns[1:], chosen.taken_ns[:-1]
     between = (np.minimum(taken, asked) + asked) // 2
-    found: Int64 = np.concatenate([[thread.began_ns], between, [thread.ended_ns]]).astype(np.int64)
-    return np.maximum.accumulate(np.clip(found, thread.began_ns, thread.ended_ns))
+    bounds: Int64 = np.concatenate([[thread.began_ns], between, [thread.ended_ns]]).astype(np.int64)
+    return np.maximum.accumulate(np.clip(bounds, thread.began_ns, thread.ended_ns))
 
 
 def _recorded_until(thread: _Thread, moments: Int64) -> Int64:
@@ -200,25 +204,9 @@ def _recorded_until(thread: _Thread, moments: Int64) -> Int64:
     return covered_until(starts, ends, moments)
 
 
-def _rows(
-    stack: npt.ArrayLike,
-    track: npt.ArrayLike,
-    ops_ns: npt.ArrayLike,
-    python_ns: npt.ArrayLike,
-    waiting_ns: npt.ArrayLike,
-    run: npt.ArrayLike,
-    *,
-    is_estimate: bool,
-    certainty: npt.ArrayLike | None = None,
-) -> StackTime:
-    nodes = np.asarray(stack, np.int32)
-    return StackTime(
-        stack=nodes,
-        track=np.asarray(track, np.int32),
-        ops_ns=np.asarray(ops_ns, np.int64),
-        python_ns=np.asarray(python_ns, np.int64),
-        waiting_ns=np.asarray(waiting_ns, np.int64),
-        run=np.asarray(run, np.int64),
-        is_estimate=np.full(len(nodes), is_estimate),
-        certainty=np.asarray(np.zeros(len(nodes)) if certainty is None else certainty, np.int8),
-    )
+def _rows(*columns: npt.ArrayLike, is_estimate: bool, certainty: npt.ArrayLike | None = None) -> StackTime:
+    """Rows of these columns: stack, track, time in ops, in Python code and in waiting, and run."""
+    stack, track = (np.asarray(column, np.int32) for column in columns[:2])
+    ops_ns, python_ns, waiting_ns, run = (np.asarray(column, np.int64) for column in columns[2:])
+    surely = np.asarray(np.zeros(len(stack)) if certainty is None else certainty, np.int8)
+    return StackTime(stack, track, ops_ns, python_ns, waiting_ns, run, np.full(len(stack), is_estimate), surely)

@@ -6,7 +6,7 @@
   gradient came last. Where several threads of the engine feed one parameter, it is the last node of its own thread.
 - Python code that runs inside the backward pass (a custom `backward`, a hook, a checkpoint's second forward) has
   lines of its own; they count as called from the lines of the node that ran them, in place of the lines that called
-  `backward()`. A hook that records no autograd nodes says instead which ops Python code ran.
+  `backward()`. A hook that records no autograd nodes marks the ops that Python code ran.
 - What has no forward op (its graph is older than the recording) stays with the line that called `backward()`.
 - A kernel belongs to the lines of its owner, mostly the op that launched it.
 """
@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.lines.user_lines import Chains, callers_of_engine, chains_of_allocations, chains_of_events
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
@@ -95,7 +95,7 @@ class _Attributor:
         return chain
 
     def _callers_of_engine(self, rows: Int64, around: Int32) -> Int32:
-        """The chain that called the engine, for `rows`: as their stacks tell, or else that of the event around."""
+        """For `rows`, the chain that called the engine: from their stacks, or else the chain of the event around."""
         callers = np.where(around >= 0, self._own[around], np.int32(-1))
         known = callers_of_engine(self._trace, self._chains, self._own, rows)
         callers[rows] = np.where(known >= 0, known, callers[rows])
@@ -133,7 +133,7 @@ class _Attributor:
         accumulates = is_node & ~linked & trace.where_name(lambda name: _ACCUMULATE in name)
         previous = self._last_before(is_node & ~accumulates, accumulates, self._parent, trace.track)
         refers_to[accumulates] = np.where(previous >= 0, previous, refers_to[accumulates])
-        owner = owners(trace)
+        owner = kernel_owners(trace)
         refers_to[owner >= 0] = owner[owner >= 0]
         return refers_to, around
 

@@ -1,4 +1,4 @@
-"""Costs of each source line: forward, backward and optimizer, self and total."""
+"""Costs of each source line by phase, self and total, and of the optimizer for each parameter."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
-from mtprof_nb.analysis.devices.kernel_owners import owners
-from mtprof_nb.analysis.groups import numbered_alike, sums
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
+from mtprof_nb.analysis.groups import number_combinations, sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.analysis.stacks.stack_metrics import with_called
 from mtprof_nb.model.stack_tree import has_above
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Bool, Int32, Int64, SourceLine, Trace
 
@@ -82,7 +83,7 @@ def _device(trace: Trace, line: Int32 | Int64, size: int, phase: int | None = No
         return None
     rows = np.flatnonzero(trace.is_device_work)
     if phase is not None:
-        owner = owners(trace)[rows]
+        owner = kernel_owners(trace)[rows]
         rows = rows[trace.phase[np.where(owner >= 0, owner, rows)] == phase]
     return sums(line[rows], trace.duration_ns[rows], size)
 
@@ -124,12 +125,10 @@ def _with_callees(trace: Trace, self_ns: Int64, size: int) -> Int64:
     of_chain = sums(chain[is_op], self_ns[is_op], none + 1)
     total = np.zeros(size, np.int64)
     total[-1] = of_chain[none]
-    with_callees, parents, lines = of_chain[:none].tolist(), caused.chains.parents, caused.chains.line_of
-    for node in range(none - 1, -1, -1):
-        if parents[node] >= 0:
-            with_callees[parents[node]] += with_callees[node]
-    is_outermost = ~np.array(has_above(parents, lines), np.bool_)
-    total[:-1] = sums(np.array(lines, np.int32)[is_outermost], np.array(with_callees, np.int64)[is_outermost], size - 1)
+    parents, lines = caused.chains.parents, np.array(caused.chains.line_of, np.int32)
+    with_callees = with_called(np.array(parents, np.int32), of_chain[:none])
+    is_outermost = ~np.array(has_above(parents, caused.chains.line_of), np.bool_)
+    total[:-1] = sums(lines[is_outermost], with_callees[is_outermost], size - 1)
     return total
 
 
@@ -153,10 +152,39 @@ def ops_of_line(trace: Trace, line: SourceLine | None) -> list[OpsOfLine]:
         return []
     rows = np.flatnonzero((caused.line == (lines.index(line) if line is not None else -1)) & counted_ops(trace))
     names, phases = trace.name[rows], trace.phase[rows]
-    group, first, size = numbered_alike([names, phases])
+    group, first, size = number_combinations([names, phases])
     count, self_ns = np.bincount(group, minlength=size), sums(group, op_costs(trace).self_ns[rows], size)
     ops = [
         OpsOfLine(trace.names[names[row]], int(phases[row]), int(count[index]), int(self_ns[index]), int(rows[row]))
         for index, row in enumerate(first.tolist())
     ]
     return sorted(ops, key=lambda op: (-op.self_ns, op.name, op.phase))
+
+
+@dataclass(frozen=True)
+class ParameterCost:
+    """Cost of the optimizer's ops for one parameter; `parameter` is "" for ops whose parameter is unknown."""
+
+    parameter: str
+    #: Path of the module that holds the parameter, "" if unknown.
+    module: str
+    self_ns: int
+    count: int
+
+
+def parameter_costs(trace: Trace, among: Bool | None = None) -> list[ParameterCost]:
+    """Costs of the optimizer by parameter, the largest first; only of events in `among`, if given.
+
+    Ops without a known parameter come last; without recorded shapes, these are all.
+    """
+    rows = np.flatnonzero((trace.phase == OPTIMIZER) & counted_ops(trace) & (True if among is None else among))
+    known = np.full(len(trace), -1, np.int32) if trace.parameter is None else trace.parameter
+    names = (*trace.parameters, "")
+    self_ns = sums(known[rows], op_costs(trace).self_ns[rows], len(names))
+    count = sums(known[rows], np.ones_like(rows), len(names))
+    costs = [
+        ParameterCost(name, name.rpartition(".")[0], int(self_ns[index]), int(count[index]))
+        for index, name in enumerate(names)
+        if count[index]
+    ]
+    return sorted(costs, key=lambda cost: (cost.parameter == "", -cost.self_ns, cost.parameter))

@@ -28,7 +28,7 @@ class Chains(ChainInterner[SourceLine]):
 
     @property
     def parents(self) -> Sequence[int]:
-        """For each node that of its caller, which has a lower number; -1 for none."""
+        """The caller of each node, which has a lower number; -1 for none."""
         return self._parent_of
 
     @property
@@ -47,10 +47,10 @@ class Chains(ChainInterner[SourceLine]):
 
     def with_callers(self, nodes: Iterable[int]) -> set[int]:
         """These nodes and all callers of them."""
-        found: set[int] = set()
+        reached: set[int] = set()
         for node in nodes:
-            found.update(takewhile(lambda one: one not in found, self._callers(node)))
-        return found
+            reached.update(takewhile(lambda one: one not in reached, self._callers(node)))
+        return reached
 
     def outermost(self, node: int, count: int) -> int:
         """The chain of the `count` outermost lines of `node`, -1 for none."""
@@ -85,8 +85,8 @@ def chains_of_allocations(trace: Trace, chains: Chains) -> Int32:
         return np.full(0 if records is None else len(records), -1, np.int32)
     nodes, position = distinct(records.stack.astype(np.int64) + 1)
     reader = _Reader(trace)
-    found = [reader.chain(chains, node, -1) if node >= 0 else -1 for node in (nodes - 1).tolist()]
-    return np.array(found, np.int32)[position] if found else np.empty(0, np.int32)
+    chain_of_node = [reader.chain(chains, node, -1) if node >= 0 else -1 for node in (nodes - 1).tolist()]
+    return np.array(chain_of_node, np.int32)[position] if chain_of_node else np.empty(0, np.int32)
 
 
 def callers_of_engine(trace: Trace, chains: Chains, own: Int32, rows: Int64) -> Int32:
@@ -160,22 +160,22 @@ class _Reader:
                 marks = marks if mark < 0 else self._around[mark]
             new.append((key, line))
             stack = self._caller[stack]
-        found = self._chains.get((stack, marks), -1)
+        chain = self._chains.get((stack, marks), -1)
         for key, line in reversed(new):
-            found = self._chains[key] = found if line is None else chains.child(found, line)
-        return found
+            chain = self._chains[key] = chain if line is None else chains.child(chain, line)
+        return chain
 
     def _of_marks(self, chains: Chains, marks: int, end: int, outer: int) -> int:
-        """The chain of marks as far as `end`, which is not part of it, called from the chain `outer`."""
+        """The chain of marks up to but without `end`, called from the chain `outer`."""
         new = []
         while marks != end and (marks, end, outer) not in self._chains:
             new.append(marks)
             marks = self._around[marks]
-        found = self._chains.get((marks, end, outer), outer)
+        chain = self._chains.get((marks, end, outer), outer)
         for mark in reversed(new):
             line = SourceLine(*self._marks[mark][:2])
-            found = self._chains[mark, end, outer] = chains.child(found, line)
-        return found
+            chain = self._chains[mark, end, outer] = chains.child(chain, line)
+        return chain
 
     def _mark(self, marks: int, stack: int) -> int:
         """The innermost of `marks` in the function of the innermost frame of `stack`, -1 for none."""
@@ -186,9 +186,9 @@ class _Reader:
             if self._marks[marks][::2] == (file, function):
                 break
             marks = self._around[marks]
-        found = self._mark_of.get((marks, file, function), marks)
-        self._mark_of |= {(mark, file, function): found for mark in passed}
-        return found
+        innermost = self._mark_of.get((marks, file, function), marks)
+        self._mark_of |= {(mark, file, function): innermost for mark in passed}
+        return innermost
 
     def lines_around_engine(self, stack: int) -> int:
         """Number of the user's lines around the innermost call of the engine that runs Python code."""

@@ -26,5 +26,5 @@ def releases(records: Allocations, process: Int32 | None = None) -> Int64:
 
 
 def releases_of(trace: Trace, records: Allocations) -> Int64:
-    """The `releases` of the trace's records, those of each process apart."""
+    """The `releases` of the trace's records, each process on its own."""
     return releases(records, trace.processes_of(records.track) if len(trace.processes) > 1 else None)

@@ -1,6 +1,6 @@
 """Category of each block of memory, as far as the recording proves it; the rest is unknown, never guessed.
 
-An input or a parameter cannot be told from the columns of a trace: their blocks are unknown.
+The columns of a trace do not show which block is an input or a parameter: these are unknown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
-from mtprof_nb.analysis.nesting import Nesting, nesting
+from mtprof_nb.analysis.nesting import Nesting, is_among, nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.device_facts import ELEMENT_BYTES
 from mtprof_nb.model.trace import BACKWARD, ENGINE_PREFIX, OP, OPTIMIZER, Allocations, Bool, Int8, Int32, Int64, Trace
@@ -52,7 +52,9 @@ def categories(trace: Trace) -> Int8:
     is_block = (records.nbytes > 0) & (records.event >= 0)
     phase = np.where(records.event >= 0, trace.phase[records.event], -1)
     in_backward, in_optimizer = is_block & (phase == BACKWARD), is_block & (phase == OPTIMIZER)
-    category[is_block & (_outermost(_made_nodes(trace), nested)[records.event] >= 0)] = Category.ACTIVATION
+    # Forward ops whose autograd node took part in a backward pass.
+    made_nodes = is_among(trace, trace.forward)
+    category[is_block & (_outermost(made_nodes, nested)[records.event] >= 0)] = Category.ACTIVATION
     # Released during the backward pass, so not a gradient that was kept.
     category[in_backward & (release >= 0) & (phase[release] == BACKWARD)] = Category.AUTOGRAD_DETAIL
     category[_gradients(trace, records, release, in_backward)] = Category.GRADIENT
@@ -63,13 +65,6 @@ def categories(trace: Trace) -> Int8:
     ends = np.flatnonzero((records.nbytes < 0) & (release >= 0))
     category[ends] = category[release[ends]]
     return category
-
-
-def _made_nodes(trace: Trace) -> Bool:
-    """The forward ops whose autograd node took part in a backward pass."""
-    made = np.zeros(len(trace), np.bool_)
-    made[trace.forward[trace.forward >= 0]] = True
-    return made
 
 
 def _outermost(chosen: Bool, nested: Nesting) -> Int32:

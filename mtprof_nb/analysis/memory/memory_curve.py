@@ -1,4 +1,4 @@
-"""Bytes that a device held over time, their peak, and the largest blocks."""
+"""Bytes that a device held over time and their peak; the largest blocks, and those at the peak."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.devices.recorded_devices import Device, distinct_devices, is_of_device
-from mtprof_nb.analysis.groups import numbered_alike, sums
+from mtprof_nb.analysis.groups import number_combinations, sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
-from mtprof_nb.analysis.memory.memory_lines import lines_of_records
 from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.model.trace import OP, Allocations, Int32, Int64, Trace
+from mtprof_nb.analysis.once import once_a_trace
+from mtprof_nb.model.trace import OP, Allocations, Bool, Int32, Int64, SourceLine, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Peak(NamedTuple):
     event: int
 
 
-class Block(NamedTuple):
+class Allocation(NamedTuple):
     """One allocation; `released_ns` is None for a block that was held until the end."""
 
     nbytes: int
@@ -47,10 +47,10 @@ class Block(NamedTuple):
     line: int = -1
 
 
-class BlocksAlike(NamedTuple):
+class AllocationGroup(NamedTuple):
     """Allocations that differ only in size and time: the largest, their number, and their bytes together."""
 
-    largest: Block
+    largest: Allocation
     number: int
     nbytes: int
 
@@ -68,7 +68,7 @@ def memory_devices(trace: Trace) -> list[Device]:
 
 
 def memory_curve(trace: Trace, device: Device) -> MemoryCurve:
-    """The allocator's count after each of its events; for a runtime without these, around each op."""
+    """The allocator's count after each of its records; for a runtime without records, around each op."""
     if trace.allocations is not None:
         records = trace.allocations
         rows = rows_of_device(trace, records, device)
@@ -111,7 +111,7 @@ def allocated_bytes(trace: Trace) -> Int64 | None:
     return sums(records.event[rows], records.nbytes[rows], len(trace))
 
 
-def largest_kinds(trace: Trace, device: Device, count: int = 20) -> list[BlocksAlike]:
+def largest_kinds(trace: Trace, device: Device, count: int = 20) -> list[AllocationGroup]:
     """Allocations grouped by op, calling op, line and purpose; by the largest of each, the largest first."""
     records = trace.allocations
     if records is None or not len(rows := _by_size(trace, records, device)):
@@ -123,11 +123,11 @@ def largest_kinds(trace: Trace, device: Device, count: int = 20) -> list[BlocksA
         lines_of_records(trace, records)[rows],
         categories(trace)[rows],
     ]
-    number, first, size = numbered_alike(columns)
+    number, first, size = number_combinations(columns)
     kept = np.arange(min(size, count))
     total, counts = sums(number, records.nbytes[rows], size), np.bincount(number, minlength=size)
     blocks = _blocks(trace, records, rows[first[kept]])
-    return [BlocksAlike(block, int(counts[at]), int(total[at])) for at, block in enumerate(blocks)]
+    return [AllocationGroup(block, int(counts[at]), int(total[at])) for at, block in enumerate(blocks)]
 
 
 def callers(trace: Trace, event: Int32) -> Int32:
@@ -147,12 +147,12 @@ def _by_size(trace: Trace, records: Allocations, device: Device) -> Int64:
     return rows[np.argsort(-records.nbytes[rows], kind="stable")]
 
 
-def _blocks(trace: Trace, records: Allocations, rows: Int64) -> list[Block]:
+def _blocks(trace: Trace, records: Allocations, rows: Int64) -> list[Allocation]:
     released = releases_of(trace, records)[rows].tolist()
     category = categories(trace)[rows].tolist()
     line = lines_of_records(trace, records)[rows].tolist()
     return [
-        Block(
+        Allocation(
             nbytes=int(records.nbytes[row]),
             allocated_ns=int(records.time_ns[row]),
             released_ns=int(records.time_ns[release]) if release >= 0 else None,
@@ -167,3 +167,48 @@ def _blocks(trace: Trace, records: Allocations, rows: Int64) -> list[Block]:
 def rows_of_device(trace: Trace, records: Allocations, device: Device) -> Int64:
     """The allocator's events of one device in one process."""
     return np.flatnonzero(is_of_device(trace, records, device))
+
+
+def lines_of_records(trace: Trace, records: Allocations) -> Int32:
+    """For each allocator record the line that caused it, as a position in `Attribution.lines`; -1 if none is known."""
+    caused = attribution(trace)
+    by_event = np.append(caused.line, np.int32(-1))[records.event]
+    return np.where(caused.allocation_line >= 0, caused.allocation_line, by_event)
+
+
+def line_of_most(trace: Trace, records: Allocations, rows: Int64) -> tuple[SourceLine | None, int]:
+    """The line that allocated the most bytes of the blocks at `rows`, and those bytes; None and 0 if none is known."""
+    caused, line = attribution(trace), lines_of_records(trace, records)[rows]
+    held = sums(line[line >= 0], records.nbytes[rows[line >= 0]], len(caused.lines))
+    return (caused.lines[int(held.argmax())], int(held.max())) if held.any() else (None, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class AtPeak:
+    """Blocks of the device that held the most, at the moment of its peak."""
+
+    time_ns: int
+    nbytes: int
+    #: Positions of their allocations.
+    rows: Int64
+    #: For each allocator record the position of its release, or -1.
+    release: Int64
+
+    def is_released(self, rows: Int64) -> Bool:
+        """Which of these blocks were released later in the recording."""
+        released: Bool = self.release[rows] >= 0
+        return released
+
+
+@once_a_trace
+def held_at_peak(trace: Trace) -> AtPeak | None:
+    """The blocks at the highest peak of any device; None without allocator records."""
+    records = trace.allocations
+    tops = [(top, device) for device in memory_devices(trace) if (top := peak(memory_curve(trace, device))) is not None]
+    if records is None or not tops:
+        return None
+    top, device = max(tops, key=lambda pair: pair[0].nbytes)
+    rows, release = rows_of_device(trace, records, device), releases_of(trace, records)
+    rows = rows[(records.nbytes[rows] > 0) & (records.time_ns[rows] <= top.time_ns)]
+    until = np.where(release[rows] >= 0, records.time_ns[release[rows]], np.iinfo(np.int64).max)
+    return AtPeak(top.time_ns, top.nbytes, rows[until > top.time_ns], release)

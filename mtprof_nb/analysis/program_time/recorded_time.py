@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops, op_costs
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
@@ -19,6 +20,11 @@ from mtprof_nb.model.trace import PHASES, Bool, Int64, SourceLine, Trace
 def recorded_ns(trace: Trace) -> int:
     """The wall time less what the profiler took outside ops."""
     return max(wall_ns(trace) - trace.own_ns, 0)
+
+
+def of_recorded(trace: Trace, ns: int) -> str:
+    """A part of the recorded time, as "12.0 ms of 40.0 ms"."""
+    return f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}"
 
 
 @once_a_trace
@@ -54,9 +60,9 @@ def whose_time(trace: Trace) -> str:
 @once_a_trace
 def line_times(trace: Trace) -> dict[SourceLine, int]:
     """The time of each line itself: its ops in all phases, and where it is known its time outside ops."""
-    lines, is_op = attribution(trace).lines, counted_ops(trace)
-    in_ops = time_by_line(trace, is_op)
-    times = dict(zip(lines, in_ops.tolist(), strict=True))
+    ops = np.flatnonzero(counted_ops(trace))
+    in_ops = _sums_by_line(trace, ops, op_costs(trace).self_ns[ops])
+    times = dict(zip(attribution(trace).lines, in_ops.tolist(), strict=True))
     for line, outside in (outside_by_line(trace) or {}).items():
         times[line] = times.get(line, 0) + outside.own_ns
     return {line: ns for line, ns in times.items() if ns}
@@ -70,8 +76,8 @@ def line_device_times(trace: Trace) -> dict[SourceLine, int]:
 
 
 def device_phases_ns(trace: Trace) -> dict[str, int]:
-    """The time of all work on devices in each phase: that of the op which launched it."""
-    rows, owner = np.flatnonzero(trace.is_device_work), owners(trace)
+    """The time of all work on devices in each phase; work has the phase of the op that launched it."""
+    rows, owner = np.flatnonzero(trace.is_device_work), kernel_owners(trace)
     phase = trace.phase[np.where(owner[rows] >= 0, owner[rows], rows)]
     return dict(zip(PHASES, sums(phase, trace.duration_ns[rows], len(PHASES)).tolist(), strict=True))
 
@@ -80,30 +86,30 @@ def caused_by(trace: Trace, lines: set[SourceLine]) -> Bool:
     """The events that one of these lines caused, itself or by what it called."""
     caused = attribution(trace)
     numbers = {number for number, line in enumerate(caused.lines) if line in lines}
-    found = [False] * (len(caused.chains) + 1)
+    is_caused = [False] * (len(caused.chains) + 1)
     for node, (line, caller) in enumerate(zip(caused.chains.line_of, caused.chains.parents, strict=True)):
-        found[node] = line in numbers or found[caller]
-    return np.array(found, np.bool_)[caused.chain]
-
-
-def time_by_line(trace: Trace, chosen: Bool) -> Int64:
-    """The self time of the chosen events, for each line of the attribution."""
-    caused = attribution(trace)
-    rows = np.flatnonzero(chosen & (caused.line >= 0))
-    return sums(caused.line[rows], op_costs(trace).self_ns[rows], len(caused.lines))
+        is_caused[node] = line in numbers or is_caused[caller]
+    return np.array(is_caused, np.bool_)[caused.chain]
 
 
 def slowest_line(trace: Trace, chosen: Bool) -> SourceLine | None:
-    """The line whose chosen events took the longest; None if no chosen event has a line."""
-    times = time_by_line(trace, chosen)
-    if not len(times) or not times.any():
-        return None
-    return attribution(trace).lines[int(times.argmax())]
+    """The line whose chosen events have the most self time; None if none is known."""
+    rows = np.flatnonzero(chosen)
+    return line_with_most(trace, rows, op_costs(trace).self_ns[rows])
 
 
 def line_of_longest(trace: Trace, rows: Int64) -> SourceLine | None:
-    """The line whose events among `rows`, on the host or a device, last longest in sum; None if none has a line."""
+    """The line whose events among `rows`, on the host or a device, last longest; None if none is known."""
+    return line_with_most(trace, rows, trace.duration_ns[rows])
+
+
+def line_with_most(trace: Trace, rows: Int64, values: Int64) -> SourceLine | None:
+    """The line with the largest sum of `values`, one for each event of `rows`; None if that is 0."""
+    total = _sums_by_line(trace, rows, values)
+    return attribution(trace).lines[int(total.argmax())] if total.any() else None
+
+
+def _sums_by_line(trace: Trace, rows: Int64, values: Int64) -> Int64:
     caused = attribution(trace)
-    rows = rows[caused.line[rows] >= 0]
-    times = sums(caused.line[rows], trace.duration_ns[rows], len(caused.lines))
-    return caused.lines[int(times.argmax())] if len(rows) else None
+    line = caused.line[rows]
+    return sums(line[line >= 0], values[line >= 0], len(caused.lines))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from mtprof_nb.analysis.groups import sums
@@ -20,25 +18,21 @@ _AT_MOST = 1.9
 _SHORTEST = 0.25
 
 
-class BetweenOps(NamedTuple):
-    """The short gaps between the ops of each thread, in sum: all of them, and what recording took of them at least."""
-
-    gaps_ns: int
-    recording_ns: int
-
-
 @once_a_trace
-def between_ops(trace: Trace) -> BetweenOps:
-    """The short gaps between ops, with an estimate of the time for recording in them; 0 where it is not known."""
+def between_ops(trace: Trace) -> tuple[int, int]:
+    """The sum of the short gaps between ops, and how much of it recording took at least.
+
+    The latter is 0 where no estimate is known.
+    """
     gaps = gaps_before(trace)
     rows = outermost_ops(trace)
     rows = rows[(gaps[rows] > 0) & (gaps[rows] < LONGEST_GAP_NS)]
     short = gaps[rows]
     if not len(rows) or trace.overhead_ns < 0:
-        return BetweenOps(int(short.sum()), 0)
+        return int(short.sum()), 0
     of_op = min(int(_at_least(trace) * _of_event(trace)), int(np.quantile(short, _SHORTEST)))
     recording = of_op + PYTHON_CALL_NS * _calls_between(trace, rows, short)
-    return BetweenOps(int(short.sum()), int(np.minimum(recording, short).sum()))
+    return int(short.sum()), int(np.minimum(recording, short).sum())
 
 
 def recording_ns(trace: Trace, chosen: Bool | None = None, *, at_least: bool = True) -> int:
@@ -80,11 +74,11 @@ def _of_event(trace: Trace) -> int:
 
 def _calls_between(trace: Trace, rows: Int64, gaps: Int64) -> Int64:
     """The number of recorded Python calls that began in the gap before each of `rows`."""
-    found = np.zeros(len(rows), np.int64)
+    calls = np.zeros(len(rows), np.int64)
     is_call = trace.kind == PYTHON
     for track in set(trace.track[rows].tolist()):
         begun = trace.start_ns[is_call & (trace.track == track)]
         own = trace.track[rows] == track
         ends = trace.start_ns[rows[own]]
-        found[own] = np.searchsorted(begun, ends) - np.searchsorted(begun, ends - gaps[own])
-    return found
+        calls[own] = np.searchsorted(begun, ends) - np.searchsorted(begun, ends - gaps[own])
+    return calls

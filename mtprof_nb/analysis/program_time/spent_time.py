@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.costs import op_costs
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.program_time.gaps import LONGEST_GAP_NS, gaps_around, outermost_ops
 from mtprof_nb.analysis.program_time.recording_cost import recording_ns
 from mtprof_nb.model.intervals import covered, covered_length, covered_until, runs_of_equal
-from mtprof_nb.model.trace import BACKWARD, Bool, Int64, Trace
+from mtprof_nb.model.trace import BACKWARD, Bool, Int32, Int64, Trace
 
 #: Adds up the gradient of a parameter: a node of the backward pass without an op of the forward pass.
 ADDS_UP = "AccumulateGrad"
@@ -48,7 +49,7 @@ def saved_ns(trace: Trace, chosen: Bool, passes: tuple[Int64, Int64] | None = No
 
 def _with_work(trace: Trace, chosen: Bool) -> Bool:
     """The chosen events, and the work on devices that these or events nested in them launched."""
-    owner = owners(trace)
+    owner = kernel_owners(trace)
     launched: Bool = trace.is_device_work & (owner >= 0) & with_nested(trace, chosen)[owner]
     return chosen | launched
 
@@ -67,8 +68,17 @@ def with_nested(trace: Trace, chosen: Bool) -> Bool:
     return inside
 
 
+def with_callers(trace: Trace, events: Int32) -> Bool:
+    """These events, and the ops around them; -1 is no event."""
+    inside, parent = np.zeros(len(trace), np.bool_), op_costs(trace).parent
+    while len(events := np.unique(events[events >= 0])):
+        inside[events] = True
+        events = parent[events]
+    return inside
+
+
 def with_backward(trace: Trace, chosen: Bool) -> Bool:
-    """The chosen events with all nested in them, and what the backward pass ran for these.
+    """The chosen events, all events nested in them, and what the backward pass ran for any of these.
 
     A node that adds up the gradient of a parameter has no forward pass: it belongs to the node that ran before it.
     """

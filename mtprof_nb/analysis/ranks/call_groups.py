@@ -1,4 +1,4 @@
-"""Matched calls of collectives that are alike: their number, bytes, bandwidth, and waits by process."""
+"""Matched calls of one collective, group and size: their number, bytes, bandwidth, and waits by process."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class CollectiveCalls:
 def collective_calls(trace: Trace) -> tuple[CollectiveCalls, ...]:
     """The calls by name, group and size; those with the longest exchange and waits first."""
     calls = matched_calls(trace)
-    alike: dict[tuple[str, str, int], list[int]] = {}
+    places: dict[tuple[str, str, int], list[int]] = {}
     for place, (key, size) in enumerate(zip(calls.keys, calls.nbytes.tolist(), strict=True)):
-        alike.setdefault((key.name, key.group, size), []).append(place)
-    found = [_alike(trace, *key, np.array(rows)) for key, rows in alike.items()]
-    return tuple(sorted(found, key=lambda one: -(one.exchange_ns + one.wait_ns)))
+        places.setdefault((key.name, key.group, size), []).append(place)
+    groups = [_calls(trace, *key, np.array(rows)) for key, rows in places.items()]
+    return tuple(sorted(groups, key=lambda one: -(one.exchange_ns + one.wait_ns)))
 
 
-def _alike(trace: Trace, name: str, group: str, size: int, rows: Int64) -> CollectiveCalls:
+def _calls(trace: Trace, name: str, group: str, size: int, rows: Int64) -> CollectiveCalls:
     calls, names = matched_calls(trace), titles(trace)
     waits, exchange = calls.wait_ns[rows].sum(axis=0), calls.exchange_ns[rows]
     took_part = calls.is_there[rows]

@@ -35,11 +35,11 @@ class MatchedCalls:
     is_meeting: Bool
     #: Nanoseconds that each process waited in the call until the last one came; 0 where that is not known.
     wait_ns: Int64
-    #: Of that, the part that is not there because the recording of the last one began later.
+    #: The wait without the part that is due to a later start of the last process's recording.
     blamed_ns: Int64
     #: The process that came last; -1 if no process waited, or if that is not known.
     last: Int32
-    #: The time from the last one's coming to its end, which is that of the exchange itself.
+    #: The time of the exchange itself: from the arrival of the last process to its end.
     exchange_ns: Int64
     #: Bytes of one process's input or output, whichever is larger; -1 if not known.
     nbytes: Int64
@@ -50,8 +50,8 @@ class MatchedCalls:
     @property
     def is_there(self) -> Bool:
         """Which processes took part in each call."""
-        found: Bool = self.event >= 0
-        return found
+        is_there: Bool = self.event >= 0
+        return is_there
 
 
 @once_a_trace
@@ -60,7 +60,7 @@ def matched_calls(trace: Trace) -> MatchedCalls:
 
     A recording may begin some calls later than another one: the numbers are then shifted so that the ends of the calls
     are closest to each other, because a collective ends on all processes at nearly one time. The process that came last
-    is the one with the shortest call, whatever the clocks say.
+    is the one with the shortest call, whatever its clock shows.
     """
     keys, event = _matched(trace)
     is_there = event >= 0
@@ -87,20 +87,20 @@ def _taken(column: Int64, event: Int32) -> Int64:
 
 
 def _at_one_time(start: Int64, lasted: Int64, is_there: Bool) -> Bool:
-    """Which calls of several processes have a moment in which all are in them, and end together: others are not one."""
+    """Which calls have several processes that are all in the call at one moment, and end it together."""
     end = start + lasted
     came = np.where(is_there, start, -_MOST).max(axis=1, initial=-_MOST)
     first_end = np.where(is_there, end, _MOST).min(axis=1, initial=_MOST)
     last_end = np.where(is_there, end, -_MOST).max(axis=1, initial=-_MOST)
     latest_end = np.maximum(np.where(is_there, lasted, 0).max(axis=1, initial=0) // 2, _LATEST_END_NS)
     together = (came <= first_end + _CLOCK_ERROR_NS) & (last_end - first_end <= latest_end)
-    found: Bool = together & (is_there.sum(axis=1) > 1)
-    return found
+    is_one_call: Bool = together & (is_there.sum(axis=1) > 1)
+    return is_one_call
 
 
 def _blamed(trace: Trace, keys: tuple[CallKey, ...], start: Int64, wait: Int64, last: Int64) -> Int64:
-    """`wait`; in the first meeting of a window and group without the time by which the last recording began later."""
-    found, seen = wait.copy(), dict[str, tuple[int, ...]]()
+    """`wait`, less the time by which the last process's recording began later, in the first meeting of a window."""
+    blamed, seen = wait.copy(), dict[str, tuple[int, ...]]()
     began = [_began(trace, process, start[:, process]) for process in range(start.shape[1])]
     for call in np.flatnonzero(last >= 0).tolist():
         present = [process for process in range(len(began)) if wait[call, process] or process == last[call]]
@@ -108,8 +108,8 @@ def _blamed(trace: Trace, keys: tuple[CallKey, ...], start: Int64, wait: Int64, 
         if seen.get(keys[call].group) != window:
             seen[keys[call].group] = window
             later = int(began[last[call]][call]) - np.array(window, np.int64)
-            found[call, present] = np.maximum(wait[call, present] - np.maximum(later, 0), 0)
-    return found
+            blamed[call, present] = np.maximum(wait[call, present] - np.maximum(later, 0), 0)
+    return blamed
 
 
 def _matched(trace: Trace) -> tuple[tuple[CallKey, ...], Int32]:
@@ -147,14 +147,14 @@ def _numbered(trace: Trace, owned: list[list[int]]) -> Int32:
 
 def _lag(one: Int64, other: Int64) -> int:
     """By how many calls `other` begins later than `one`, so that their ends are as close as can be."""
-    found, least = 0, _distance(one, other, 0)
+    best, least = 0, _distance(one, other, 0)
     if least is None or least <= np.median(np.diff(one)) / 2:
         return 0
     for lag in range(-_LARGEST_LAG, max(_LARGEST_LAG, len(one) - len(other)) + 1):
         distance = _distance(one, other, lag)
         if distance is not None and distance < least:
-            found, least = lag, distance
-    return found
+            best, least = lag, distance
+    return best
 
 
 def _distance(one: Int64, other: Int64, lag: int) -> float | None:
@@ -169,12 +169,12 @@ def _distance(one: Int64, other: Int64, lag: int) -> float | None:
 def _began(trace: Trace, process: int, times: Int64) -> Int64:
     """When the window of a process began in which each of `times` is."""
     begins = np.array([began for began, _ in windows_of_processes(trace)[process]], np.int64)
-    found: Int64 = begins[np.maximum(np.searchsorted(begins, times, side="right") - 1, 0)]
-    return found
+    of_times: Int64 = begins[np.maximum(np.searchsorted(begins, times, side="right") - 1, 0)]
+    return of_times
 
 
 def _nbytes(trace: Trace, event: Int32) -> Int64:
-    """Bytes that the runtime tells; of calls on the host, those of the inputs, whose shapes may be recorded."""
+    """Bytes that the runtime reports; of calls on the host, those of the inputs, if their shapes were recorded."""
     moved = np.append(np.full(len(trace), -1) if trace.moved_bytes is None else trace.moved_bytes, -1)
     shape = np.append(np.full(len(trace), -1) if trace.shape is None else trace.shape, -1)
     sizes = np.array([*map(_size, trace.shapes, trace.dtypes or ((),) * len(trace.shapes)), -1], np.int64)
@@ -184,11 +184,11 @@ def _nbytes(trace: Trace, event: Int32) -> Int64:
 
 def _size(shapes: Shapes, dtypes: tuple[str, ...]) -> int:
     """Bytes of all tensors of one call; -1 if there are none, or a type is unknown."""
-    found = -1
+    nbytes = -1
     for shape, dtype in zip(shapes, dtypes, strict=False):
         lengths = [length for length in shape if isinstance(length, int)]
         if lengths and len(lengths) == len(shape):
             if dtype not in ELEMENT_BYTES:
                 return -1
-            found = max(found, 0) + math.prod(lengths) * ELEMENT_BYTES[dtype]
-    return found
+            nbytes = max(nbytes, 0) + math.prod(lengths) * ELEMENT_BYTES[dtype]
+    return nbytes

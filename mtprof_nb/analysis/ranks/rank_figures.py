@@ -8,6 +8,7 @@ import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.nesting import is_among
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.ranks.matched_calls import matched_calls
 from mtprof_nb.analysis.ranks.rank_lines import line_times_by_process
@@ -75,7 +76,7 @@ def rank_figures(trace: Trace) -> tuple[RankFigures, ...]:
     calls, in_ops, parts, peaks = matched_calls(trace), _in_ops(trace), _divided(trace), _peaks(trace)
     own_ns = [facts.own_ns for facts in trace.process_facts] or [trace.own_ns if len(trace.processes) == 1 else 0]
     own_ns = own_ns * (len(trace.processes) if len(own_ns) == 1 else 1)
-    waited_for, found = waited_for_ns(trace), []
+    waited_for, rows = waited_for_ns(trace), []
     for number, (process, title) in enumerate(zip(trace.processes, titles(trace), strict=True)):
         wall = sum(max(ended - began, 0) for began, ended in windows_of_processes(trace)[number])
         computing, waiting, communicating = parts[number]
@@ -103,8 +104,8 @@ def rank_figures(trace: Trace) -> tuple[RankFigures, ...]:
             hottest_line=line_label(trace, *hottest[0]) if hottest else "",
             hottest_line_ns=hottest[1] if hottest else 0,
         )
-        found.append(figures)
-    return tuple(sorted(found, key=lambda row: (row.rank < 0, row.rank)))
+        rows.append(figures)
+    return tuple(sorted(rows, key=lambda row: (row.rank < 0, row.rank)))
 
 
 @once_a_trace
@@ -127,19 +128,21 @@ def _in_ops(trace: Trace) -> Int64:
 
 
 def _divided(trace: Trace) -> list[tuple[int, int, int]]:
-    """Of each process the time in which it computed, waited, and communicated; each only while none before it did."""
-    computes, is_call = _computes(trace), np.zeros(len(trace), np.bool_)
-    is_call[collective_rows(trace)] = True
+    """For each process the time in which it computed, waited, and communicated.
+
+    Time of two kinds at once counts for the first of them.
+    """
+    computes, is_call = _computes(trace), is_among(trace, collective_rows(trace))
     calls, wait = matched_calls(trace), np.zeros(len(trace), np.int64)
     wait[calls.event[calls.is_there]] = calls.wait_ns[calls.is_there]
-    found = []
+    parts = []
     for rows in rows_of_processes(trace):
         busy, called = rows[computes[rows]], rows[is_call[rows]]
         computing = _union(trace, busy)
         with_waits = _union(trace, busy, called, trace.start_ns[called] + wait[called])
         with_calls = _union(trace, busy, called, trace.end_ns[called])
-        found.append((computing, with_waits - computing, with_calls - with_waits))
-    return found
+        parts.append((computing, with_waits - computing, with_calls - with_waits))
+    return parts
 
 
 def _union(trace: Trace, rows: Int64, more: Int64 | None = None, until: Int64 | None = None) -> int:
@@ -160,15 +163,15 @@ def _computes(trace: Trace) -> Bool:
         return is_op
     process = trace.processes_of(trace.track)
     has_device = np.bincount(process[trace.is_device_work], minlength=len(trace.processes)) > 0
-    found: Bool = np.where(has_device[process], on_device, is_op)
-    return found
+    computes: Bool = np.where(has_device[process], on_device, is_op)
+    return computes
 
 
 def _peaks(trace: Trace) -> dict[int, int]:
     """The most bytes that one device of each process held; without processes that recorded no memory."""
-    found = np.full(len(trace.processes), -1, np.int64)
+    peaks = np.full(len(trace.processes), -1, np.int64)
     if trace.allocations is not None:
-        np.maximum.at(found, trace.processes_of(trace.allocations.track), trace.allocations.total)
+        np.maximum.at(peaks, trace.processes_of(trace.allocations.track), trace.allocations.total)
     elif trace.memory_before is not None and trace.memory_after is not None:
-        np.maximum.at(found, trace.processes_of(trace.track), np.maximum(trace.memory_before, trace.memory_after))
-    return {number: held for number, held in enumerate(found.tolist()) if held >= 0}
+        np.maximum.at(peaks, trace.processes_of(trace.track), np.maximum(trace.memory_before, trace.memory_after))
+    return {number: held for number, held in enumerate(peaks.tolist()) if held >= 0}

@@ -14,9 +14,9 @@ Windows = tuple[tuple[int, int], ...]
 
 
 def titles(trace: Trace) -> list[str]:
-    """The title of each process: `rank 3`, or where two are called alike, also its position."""
-    found = [process.title for process in trace.processes]
-    return [title if found.count(title) == 1 else f"{title} ({place})" for place, title in enumerate(found)]
+    """The title of each process: `rank 3`, and its position too, where two have the same title."""
+    names = [process.title for process in trace.processes]
+    return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names)]
 
 
 def process_of_rank(trace: Trace, rank: int) -> int:

@@ -19,11 +19,11 @@ from mtprof_nb.model.trace import SourceLine, Trace
 
 #: The others wait for it at least this share of the time that was recorded.
 _LEAST_SHARE = 0.05
-#: The others wait for it at least so many times as long as for any other rank.
+#: The others wait at least this many times as long for it as for any other rank.
 _LEAST_LEAD = 2.0
-#: A straggler comes last at least so many times as often as if chance decided; among few ranks, in half of the calls.
+#: A straggler comes last at least this many times as often as by chance; among few ranks, in half of the calls.
 _LEAST_OFTEN = 2.0
-#: A line is named if it explains this share of the waiting, and takes so many times as long as elsewhere.
+#: A line is named if it explains this share of the waiting, and takes this many times as long as elsewhere.
 _LEAST_EXPLAINED = 0.2
 _LEAST_RATIO = 1.2
 #: Below this share of its time, a line takes next to nothing on the other ranks.
@@ -107,8 +107,8 @@ def _kind(calls: MatchedCalls, counted: Any) -> str:
 
 def _slower(trace: Trace, number: int, waited_ns: int) -> Slower | None:
     """The line with the most time beyond the other ranks' median; if none explains it, the op, or the time outside."""
-    if found := _most_beyond(line_times_by_process(trace), number, waited_ns):
-        line, time_ns, elsewhere_ns = found
+    if slower := _most_beyond(line_times_by_process(trace), number, waited_ns):
+        line, time_ns, elsewhere_ns = slower
         return Slower(line, line_label(trace, *line), time_ns, elsewhere_ns)
     # Rows are in the order of ranks.
     outside = {row.title: row.outside_ns for row in rank_figures(trace)}

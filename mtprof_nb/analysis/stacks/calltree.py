@@ -49,7 +49,7 @@ class CallTree:
 
 
 def has_frames(trace: Trace) -> bool:
-    """Whether the tree begins with source frames: those of events, or without any event those of samples."""
+    """Whether the tree begins with source frames: of events, or of samples if there is no event."""
     if not len(trace):
         return trace.stacks is not None and trace.samples is not None and len(trace.samples) > 0
     return trace.stack is not None and trace.stacks is not None and bool((trace.stack >= 0).any())

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from mtprof_nb.analysis.costs import event_costs
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.functions.thread_time import stack_time
 from mtprof_nb.analysis.groups import sums
-from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.trace import Int32, Int64, StackTree, Trace
 
 #: The device whose time a metric of collapsed stacks sums.
@@ -55,20 +54,20 @@ def _with_python(trace: Trace) -> tuple[StackTree, Int64]:
         msg = "Python's time was not recorded: use profile(with_python=True)"
         raise ValueError(msg)
     known = time.stack >= 0
-    spent_ns = (time.ops_ns + time.python_ns + time.waiting_ns)[known]
-    return trace.stacks, sums(time.stack[known], spent_ns, len(trace.stacks))
+    return trace.stacks, sums(time.stack[known], time.total_ns[known], len(trace.stacks))
 
 
 def with_called(parent: Int32, own: Int64) -> Int64:
-    """The value of each node plus those of all nodes below it."""
-    total = np.array(own, np.int64)
-    for level in reversed(runs_of_equal(depths(parent))[1:]):
-        np.add.at(total, parent[level], total[level])
-    return total
+    """The sum of `own` over each node and all nodes below it; a parent's number is lower than its children's."""
+    total, parents = own.tolist(), parent.tolist()
+    for node in range(len(total) - 1, -1, -1):
+        if parents[node] >= 0:
+            total[parents[node]] += total[node]
+    return np.array(total, np.int64)
 
 
 def depths(parent: Int32) -> Int64:
-    """The number of callers of each node of a tree with these parents, -1 for the root's."""
+    """The number of callers of each node of a tree with these parents, -1 for the parent of a root."""
     depth = (parent >= 0).astype(np.int64)
     ancestor = parent
     while (further := ancestor >= 0).any():
@@ -86,6 +85,6 @@ def _self_ns(trace: Trace, device: str) -> Int64:
     if device not in trace.devices:
         return np.zeros(len(trace), np.int64)
     of_device = trace.is_device_work & (trace.device == trace.devices.index(device))
-    owner = owners(trace)
+    owner = kernel_owners(trace)
     kernels = np.flatnonzero(of_device & (owner >= 0))
     return sums(owner[kernels], trace.duration_ns[kernels], len(trace))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.groups import sums, table_of_sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.program_time.data_loading import loader_calls
@@ -19,7 +20,7 @@ from mtprof_nb.model.trace import PHASES, Int32, Int64, SourceLine, Trace
 SLOW = 1.5
 #: The most slow steps, and the most differences of each.
 _MOST_SLOW, _MOST_DIFFERENCES = 10, 3
-#: A difference is told from this share of what a slow step takes longer on.
+#: A difference is listed from this share of the extra time of a slow step on.
 _LEAST_SHARE = 0.1
 
 
@@ -85,11 +86,11 @@ def step_figures(trace: Trace) -> StepFigures | None:
         number=number,
         start_ns=start_ns,
         duration_ns=duration_ns,
-        phases_ns=_table(trace.phase[rows].astype(np.int32), position, own, (len(PHASES), len(number))),
+        phases_ns=table_of_sums(trace.phase[rows], position, own, (len(PHASES), len(number))),
         ops=np.bincount(position, minlength=len(number)),
         slow=(),
     )
-    return StepFigures(**{**vars(made), "slow": _slow_steps(trace, made, rows, position)})
+    return replace(made, slow=_slow_steps(trace, made, rows, position))
 
 
 def _slow_steps(trace: Trace, steps: StepFigures, rows: Int64, position: Int64) -> tuple[SlowStep, ...]:
@@ -124,36 +125,24 @@ def _parts(
     known = table[rows] >= 0
     names = [str(line.line) for line in caused.lines] if by_line else list(trace.names)
     lines: list[SourceLine | None] = [*caused.lines] if by_line else [None] * len(trace.names)
-    of_ops = _table(table[rows][known], position[known], own[known], (len(names), len(steps)))
+    of_ops = table_of_sums(table[rows][known], position[known], own[known], (len(names), len(steps)))
     calls = loader_calls(trace)
     calls = calls[np.isin(trace.step[calls], steps.number)]
     step_of_call = np.searchsorted(steps.number, trace.step[calls])
-    waits = _row(step_of_call, trace.duration_ns[calls], len(steps))
+    waits = sums(step_of_call, trace.duration_ns[calls], len(steps))
     out_of_ops = apart_from(trace, rows, trace.start_ns[calls], trace.end_ns[calls])
     collected = _collected(trace, steps, np.union1d(rows, calls))
-    outside = np.maximum(steps.outside_ns - _row(step_of_call, out_of_ops, len(steps)) - collected, 0)
+    outside = np.maximum(steps.outside_ns - sums(step_of_call, out_of_ops, len(steps)) - collected, 0)
     others = ["DataLoader's next", "garbage collection", "outside ops"]
     return [*names, *others], [*lines, *[None] * 3], np.stack([*of_ops, waits, collected, outside])
 
 
 def _collected(trace: Trace, steps: StepFigures, events: Int64) -> Int64:
     """The time of garbage collections in each step, apart from those in `events`, to which their time belongs."""
-    found = trace.collections
-    if found is None:
+    collections = trace.collections
+    if collections is None:
         return np.zeros(len(steps), np.int64)
-    at = np.searchsorted(steps.start_ns, found.start_ns, side="right") - 1
-    inside = (at >= 0) & (found.start_ns < (steps.start_ns + steps.duration_ns)[at])
-    spent_ns = apart_from(trace, events, found.start_ns, found.start_ns + found.duration_ns)
-    return _row(at[inside], spent_ns[inside], len(steps))
-
-
-def _row(column: Int64, values: Int64, columns: int) -> Int64:
-    """The sum of the values of each column."""
-    found: Int64 = _table(np.zeros(len(column), np.int32), column, values, (1, columns))[0]
-    return found
-
-
-def _table(row: Int32, column: Int64, values: Int64, shape: tuple[int, int]) -> Int64:
-    found = np.zeros(shape, np.int64)
-    np.add.at(found, (row, column), values)
-    return found
+    at = np.searchsorted(steps.start_ns, collections.start_ns, side="right") - 1
+    inside = (at >= 0) & (collections.start_ns < (steps.start_ns + steps.duration_ns)[at])
+    spent_ns = apart_from(trace, events, collections.start_ns, collections.end_ns)
+    return sums(at[inside], spent_ns[inside], len(steps))

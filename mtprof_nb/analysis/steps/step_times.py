@@ -1,7 +1,8 @@
-"""How long each step of a recording took."""
+"""How long each step of a recording took, on each process and on all."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -42,14 +43,14 @@ def steps_of_processes(trace: Trace) -> tuple[tuple[StepTime, ...], ...]:
 
     A step is as long as its scope, which a schedule records. Otherwise it reaches from the `step()` that began it, the
     first from the start of the window, to the next `step()`; the last one of a window, to the end of the window. In
-    a file that does not tell these moments, a step begins with its first op or scope. A step in which the recording was
+    a file without these moments, a step begins with its first op or scope. A step in which the recording was
     full is left out, and so is what ran after a loop over `steps()`.
     """
     if not has_steps(trace):
         return ((),) * len(trace.processes)
     runs = (trace.kind == OP) | (trace.kind == SCOPE)
     is_step = trace.where_name(lambda name: name.startswith(STEP_PREFIX))
-    found = []
+    of_processes = []
     facts = zip(windows_of_processes(trace), step_starts_of_processes(trace), strict=True)
     full_ns = {span.began_ns for span in trace.unrecorded}
     for rows, (windows, starts) in zip(rows_of_processes(trace), facts, strict=True):
@@ -60,8 +61,8 @@ def steps_of_processes(trace: Trace) -> tuple[tuple[StepTime, ...], ...]:
         steps = [step for step in steps if step.start_ns + step.duration_ns not in full_ns]
         # A scope that is there twice, as in two windows, counts with its longer part.
         longest = {step.number: step for step in sorted(steps, key=lambda step: step.duration_ns)}
-        found.append(tuple(longest[number] for number in sorted(with_ops & listed & set(longest))))
-    return tuple(found)
+        of_processes.append(tuple(longest[number] for number in sorted(with_ops & listed & set(longest))))
+    return tuple(of_processes)
 
 
 def _of_scopes(trace: Trace, scopes: Int64) -> list[StepTime]:
@@ -80,3 +81,27 @@ def _of_starts(step_starts: StepStarts, windows: Windows) -> list[StepTime]:
     ends = window_ends[np.minimum(np.searchsorted(window_ends, starts, side="right"), len(window_ends) - 1)]
     ends[:-1] = np.minimum(ends[:-1], starts[1:])
     return [StepTime(*step) for step in zip(numbers.tolist(), starts.tolist(), (ends - starts).tolist(), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class StepMatrix:
+    """Nanoseconds of each step, a row, on each process, a column; -1 where a process has no such step."""
+
+    numbers: tuple[int, ...]
+    duration_ns: Int64
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+@once_a_trace
+def step_matrix(trace: Trace) -> StepMatrix:
+    """The steps of all processes; empty if no step was marked."""
+    of_processes = steps_of_processes(trace)
+    numbers = sorted({step.number for steps in of_processes for step in steps})
+    place = {number: row for row, number in enumerate(numbers)}
+    matrix = np.full((len(numbers), len(trace.processes)), -1, np.int64)
+    for process, steps in enumerate(of_processes):
+        for step in steps:
+            matrix[place[step.number], process] = step.duration_ns
+    return StepMatrix(tuple(numbers), matrix)

@@ -112,7 +112,7 @@ def _value_text(change: Change, value: float | str | None) -> str:
 
 def count_text(count: float) -> str:
     """A count, with decimals where it is that of one step."""
-    return units.number(round(count)) if abs(count - round(count)) < 1e-9 else units.digits(count)
+    return units.number(round(count)) if abs(count - round(count)) < 1e-9 else units.three_digits(count)
 
 
 def _kind_text(change: Change) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from mtprof_nb.analysis.operators.sort_keys import sort_column
+from mtprof_nb.analysis.sort_keys import sort_column
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.comparison.comparison_html import comparison_bundle
 from mtprof_nb.views.comparison.comparison_strip import with_verdict

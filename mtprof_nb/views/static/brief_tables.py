@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from mtprof_nb.analysis.families import FAMILIES
-from mtprof_nb.analysis.operators.operator_rows import rows, showing
-from mtprof_nb.analysis.operators.operator_table import OperatorRows
 from mtprof_nb.tables.line_table import Lines
+from mtprof_nb.tables.operators.operator_rows import rows, showing
+from mtprof_nb.tables.operators.operator_table import OperatorRows
 from mtprof_nb.tables.table import MARK, Table, TableColumn
 from mtprof_nb.views.scene import Scene
 

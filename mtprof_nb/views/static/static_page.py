@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
-from mtprof_nb.analysis.operators.operator_rows import rows
 from mtprof_nb.errors import legible_lines
 from mtprof_nb.model.trace import Trace
+from mtprof_nb.tables.operators.operator_rows import rows
 from mtprof_nb.tables.rank_table import Ranks
 from mtprof_nb.tables.step_table import Steps
 from mtprof_nb.tables.table import Table

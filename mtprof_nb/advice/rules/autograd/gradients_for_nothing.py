@@ -6,14 +6,14 @@ import re
 
 import numpy as np
 
-from mtprof_nb.advice.causes.source_words import code_has
+from mtprof_nb.advice.causes.source_text import code_has
 from mtprof_nb.advice.finding import CERTAIN, LIKELY, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.memory.memory_at_peak import held_at_peak
-from mtprof_nb.analysis.nesting import nesting
+from mtprof_nb.analysis.memory.memory_curve import held_at_peak
+from mtprof_nb.analysis.nesting import is_among, nesting
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
 from mtprof_nb.analysis.program_time.spent_time import with_nested
 from mtprof_nb.analysis.summary import peak_bytes
@@ -77,24 +77,24 @@ def _dropped(trace: Trace, made: Bool, release: Int64) -> str:
     ends = np.flatnonzero(results & held[:-1])
     if not len(ends):
         return CERTAIN
-    alike = results.copy()
+    namesakes = results.copy()
     for column in (trace.name, attribution(trace).chain, trace.stack, trace.module):
-        alike &= True if column is None else column == column[ends[-1]]
-    return LIKELY if 2 * np.count_nonzero(alike & ~held[:-1]) >= np.count_nonzero(alike) else ""
+        namesakes &= True if column is None else column == column[ends[-1]]
+    return LIKELY if 2 * np.count_nonzero(namesakes & ~held[:-1]) >= np.count_nonzero(namesakes) else ""
 
 
 def _may_make(trace: Trace, made: Bool) -> Bool:
     """The last forward op of each thread, if it follows one of `made`: whether it made a node is not recorded."""
-    found, numbered = np.zeros(len(trace), np.bool_), _numbered(trace)
+    may_make, numbered = np.zeros(len(trace), np.bool_), _numbered(trace)
     makes = np.flatnonzero(makes_node(trace))
     for track in set(trace.track[makes].tolist()):
         last, before = numbered[trace.track[numbered] == track][-1], makes[trace.track[makes] == track][-1]
-        found[last] = made[before]
-    return found
+        may_make[last] = made[before]
+    return may_make
 
 
 def _made_for_nothing(trace: Trace) -> Bool:
-    """The ops that made an autograd node without a backward pass: all, or where there is one those of one line.
+    """The ops that made an autograd node without a backward pass; if some nodes had one, only ops of one line.
 
     The line is the outermost from which nodes were made and none was used; of several, that with the most nodes. Four
     have to follow each other: a single op keeps nothing but its result.
@@ -120,14 +120,14 @@ def _made_for_nothing(trace: Trace) -> Bool:
     if not unused:
         return nothing
     most = max(unused.values(), key=lambda chains: sum(nodes[one] for one in chains))
-    found = made & ~used & np.isin(chain, most)
-    in_a_row = np.convolve(found[made | used], np.ones(_LEAST_NODES, np.int64))
-    return found if in_a_row.max() >= _LEAST_NODES else nothing
+    for_nothing = made & ~used & np.isin(chain, most)
+    in_a_row = np.convolve(for_nothing[made | used], np.ones(_LEAST_NODES, np.int64))
+    return for_nothing if in_a_row.max() >= _LEAST_NODES else nothing
 
 
 def _among(trace: Trace, made: Bool) -> Bool:
-    """The ops between two of these that made nodes: a node may keep what they made, as the mask of a dropout."""
-    found, is_other = np.zeros(len(trace), np.bool_), makes_node(trace) & ~made
+    """The ops between two ops of `made`: a node may keep what they made, such as the mask of a dropout."""
+    between, is_other = np.zeros(len(trace), np.bool_), makes_node(trace) & ~made
     outer = outermost_ops(trace)
     for run in runs_of_equal(trace.track[outer]):
         rows = outer[run]
@@ -135,15 +135,13 @@ def _among(trace: Trace, made: Bool) -> Bool:
         after = np.searchsorted(turns, np.arange(len(rows)))
         is_inner = (after > 0) & (after < len(turns))
         around = turns[after[is_inner] - 1], turns[after[is_inner]]
-        found[rows[is_inner]] = made[rows[around[0]]] & made[rows[around[1]]]
-    return found
+        between[rows[is_inner]] = made[rows[around[0]]] & made[rows[around[1]]]
+    return between
 
 
 def _used(trace: Trace) -> Bool:
     """The ops whose autograd node had a backward pass."""
-    used = np.zeros(len(trace), np.bool_)
-    used[trace.forward[(trace.phase == BACKWARD) & (trace.forward >= 0)]] = True
-    return used
+    return is_among(trace, trace.forward[trace.phase == BACKWARD])
 
 
 def makes_node(trace: Trace) -> Bool:
@@ -160,7 +158,10 @@ def _numbered(trace: Trace) -> Int64:
 
 
 def _common_line(trace: Trace, made: Bool) -> SourceLine | None:
-    """The innermost line from which all these nodes were made and none with a backward pass; else their outermost."""
+    """The innermost line from which all these nodes, and none with a backward pass, were made.
+
+    Without such a line, the outermost line of the first node.
+    """
     caused = attribution(trace)
     known = sorted({chain for chain in caused.chain[made].tolist() if chain >= 0})
     if not known:

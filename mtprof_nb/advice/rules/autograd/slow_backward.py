@@ -32,12 +32,11 @@ class _Cause(NamedTuple):
     on_devices: bool = False
 
 
-_SELECT = _Cause(
-    "each index makes a gradient as large as the whole tensor",
-    "rows = x.unbind(0)  # once before the loop; then rows[i] instead of x[i]",
-)
 _CAUSES = {
-    "SelectBackward0": _SELECT,
+    "SelectBackward0": _Cause(
+        "each index makes a gradient as large as the whole tensor",
+        "rows = x.unbind(0)  # once before the loop; then rows[i] instead of x[i]",
+    ),
     "SliceBackward0": _Cause(
         "each slice makes a gradient as large as the whole tensor",
         "parts = x.split(size)  # once before the loop; then parts[i] instead of x[a:b]",

@@ -9,7 +9,7 @@ import numpy as np
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, of_recorded
 from mtprof_nb.model.trace import RUNTIME, Trace
 
 #: Calls of a driver that allocate or release; those in the order of a stream are cheap and do not count.
@@ -38,7 +38,7 @@ def device_allocations(trace: Trace) -> Finding | None:
     return Finding(
         "Memory of the device is allocated anew while the program runs",
         f"In the second half, {units.plural(len(calls), 'call')} that allocate or release memory of the device take "
-        f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
+        f"{of_recorded(trace, ns)}.",
         _FIX,
         line_of_longest(trace, calls),
         found_ns=ns,

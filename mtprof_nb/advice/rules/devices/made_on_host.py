@@ -8,9 +8,10 @@ from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import op_costs
+from mtprof_nb.analysis.nesting import is_among
 from mtprof_nb.analysis.program_time.gaps import outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
-from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_nested
+from mtprof_nb.analysis.program_time.recorded_time import of_recorded, slowest_line
+from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_callers, with_nested
 from mtprof_nb.model.trace import COPY, Bool, Int64, Trace
 
 _MAKERS = {
@@ -27,13 +28,11 @@ def made_on_host(trace: Trace) -> Finding | None:
     makers = _followed_by_copy(trace)
     if len(makers) < _LEAST_TENSORS:
         return None
-    chosen = np.zeros(len(trace), np.bool_)
-    chosen[makers] = chosen[_next_ops(trace)[makers]] = True
+    chosen = is_among(trace, [makers, _next_ops(trace)[makers]])
     ns = spent_ns(trace, chosen)
     return Finding(
         "Tensors are made on the host and moved to the device",
-        f"{units.plural(len(makers), 'tensor')}: making and moving them takes {units.duration(ns)} of "
-        f"{units.duration(recorded_ns(trace))}.",
+        f"{units.plural(len(makers), 'tensor')}: making and moving them takes {of_recorded(trace, ns)}.",
         _FIX,
         slowest_line(trace, with_nested(trace, chosen)),
         found_ns=ns,
@@ -51,26 +50,22 @@ def _followed_by_copy(trace: Trace) -> Int64:
     makers = outer[is_maker[outer] & (on_device[outer] == 0)]
     after = _next_ops(trace)[makers]
     moves = trace.where_name("aten::to".__eq__)[after] & _copying_to_device(trace)[after]
-    found: Int64 = makers[(after >= 0) & moves]
-    return found
+    followed: Int64 = makers[(after >= 0) & moves]
+    return followed
 
 
 def _next_ops(trace: Trace) -> Int64:
     """For each outermost op the next one of its thread, or -1."""
-    found, outer = np.full(len(trace), -1, np.int64), outermost_ops(trace)
+    next_op, outer = np.full(len(trace), -1, np.int64), outermost_ops(trace)
     for track in set(trace.track[outer].tolist()):
         rows = outer[trace.track[outer] == track]
-        found[rows[:-1]] = rows[1:]
-    return found
+        next_op[rows[:-1]] = rows[1:]
+    return next_op
 
 
 def _copying_to_device(trace: Trace) -> Bool:
     """The ops that launched a copy from the host to a device, and those around them."""
-    found = np.zeros(len(trace), np.bool_)
-    if trace.launcher is not None:
-        copies = (trace.kind == COPY) & trace.where_name(lambda name: "HtoD" in name or "HostToDevice" in name)
-        ops, parent = trace.launcher[copies], op_costs(trace).parent
-        while len(ops := ops[ops >= 0]):
-            found[ops] = True
-            ops = parent[ops]
-    return found
+    if trace.launcher is None:
+        return np.zeros(len(trace), np.bool_)
+    copies = (trace.kind == COPY) & trace.where_name(lambda name: "HtoD" in name or "HostToDevice" in name)
+    return with_callers(trace, trace.launcher[copies])

@@ -7,7 +7,7 @@ import numpy as np
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, of_recorded
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.trace import COPY, Int64, Trace
 
@@ -27,7 +27,7 @@ def pageable_copies(trace: Trace) -> Finding | None:
     return Finding(
         "Copies to the device come from memory that is not pinned",
         f"{units.plural(len(copies), 'transfer')} from pageable memory, and the ops that ask for them, take "
-        f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}; the host waits for each.",
+        f"{of_recorded(trace, ns)}; the host waits for each.",
         _FIX,
         line_of_longest(trace, copies),
         at_most_ns=ns,

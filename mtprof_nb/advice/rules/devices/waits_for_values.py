@@ -11,7 +11,8 @@ from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.idle_gaps import is_synchronising
-from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, recorded_ns
+from mtprof_nb.analysis.nesting import is_among
+from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, of_recorded, recorded_ns
 from mtprof_nb.analysis.program_time.spent_time import with_nested
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.trace import COPY, Bool, Int64, Trace
@@ -62,8 +63,8 @@ def waits_for_values(trace: Trace) -> Finding | None:
     waits_ns, busy_ns = _length(trace, calls), max(one.busy_ns for one in figures)
     return Finding(
         "The host waits for values from the device",
-        f"{units.plural(len(calls), 'time')} the host waits in {fetch.words}: {units.duration(waits_ns)} of "
-        f"{units.duration(recorded_ns(trace))}; the device is busy for {units.duration(busy_ns)}.",
+        f"{units.plural(len(calls), 'time')} the host waits in {fetch.words}: {of_recorded(trace, waits_ns)}; "
+        f"the device is busy for {units.duration(busy_ns)}.",
         fetch.fix,
         line_of_longest(trace, calls),
         at_most_ns=max(min(waits_ns, recorded_ns(trace) - busy_ns), 0),
@@ -73,23 +74,19 @@ def waits_for_values(trace: Trace) -> Finding | None:
 
 def _by_fetch(trace: Trace, calls: Int64) -> list[tuple[_Fetch, Int64]]:
     """The calls inside each way to fetch values; a call counts for the first way."""
-    found, left = [], calls
+    by_fetch, left = [], calls
     for fetch in (_ITEM, _NONZERO, _COPY):
         ops = trace.where_name(fetch.ops.__contains__) if fetch.ops else _copying_to_host(trace)
         inside = with_nested(trace, ops)[left]
-        found.append((fetch, left[inside]))
+        by_fetch.append((fetch, left[inside]))
         left = left[~inside]
-    return found
+    return by_fetch
 
 
 def _copying_to_host(trace: Trace) -> Bool:
     """The ops that launched a copy from a device to the host."""
-    found = np.zeros(len(trace), np.bool_)
-    if trace.launcher is not None:
-        copies = (trace.kind == COPY) & trace.where_name(lambda name: "DtoH" in name or "DeviceToHost" in name)
-        ops = trace.launcher[copies]
-        found[ops[ops >= 0]] = True
-    return found
+    copies = (trace.kind == COPY) & trace.where_name(lambda name: "DtoH" in name or "DeviceToHost" in name)
+    return is_among(trace, () if trace.launcher is None else trace.launcher[copies])
 
 
 def _length(trace: Trace, calls: Int64) -> int:

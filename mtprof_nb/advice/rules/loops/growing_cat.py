@@ -14,14 +14,15 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.allocation_pairs import releases_of
-from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, recorded_ns
+from mtprof_nb.analysis.nesting import is_among
+from mtprof_nb.analysis.program_time.recorded_time import line_of_longest, of_recorded
 from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward
 from mtprof_nb.model.trace import FORWARD, OTHER, Bool, Int64, Trace
 
 _LEAST_CALLS = 16
 #: So many tensors grow in turns at most, as two in each layer of a model.
 _LONGEST_PERIOD = 256
-#: A file may tell shapes that no tensor has.
+#: A file may state shapes that no tensor has.
 _MOST_ELEMENTS = 2**60
 _FIX = """\
 parts.append(row)  # in the loop, instead of whole = torch.cat([whole, row])
@@ -35,14 +36,12 @@ def grows_by_cat(trace: Trace) -> Finding | None:
     growing = _growing(trace)
     if not growing:
         return None
-    chosen = np.zeros(len(trace), np.bool_)
-    chosen[growing] = True
-    inside = with_backward(trace, chosen)
+    inside = with_backward(trace, is_among(trace, growing))
     ns = spent_ns(trace, inside)
     return Finding(
         "A tensor grows by cat, which copies the whole of it each time",
         f"{units.plural(len(growing), 'call')} of cat, each with a tensor as large as an earlier result, take "
-        f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}, backward passes included.",
+        f"{of_recorded(trace, ns)}, backward passes included.",
         _FIX,
         line_of_longest(trace, np.array(growing, np.int64)),
         found_ns=ns,
@@ -76,33 +75,33 @@ def _growing_in_turns(calls: Int64) -> list[int]:
     for period in range(1, min(len(calls) // _LEAST_CALLS, _LONGEST_PERIOD) + 1):
         follows = is_growth[period:] & (first[period:] == result[:-period])
         follows &= start_ns[period:] < released_ns[:-period]
-        found = period + np.flatnonzero(_long_runs(follows, period))
-        if len(found):
-            return [int(one) for one in event[found]]
+        growing = period + np.flatnonzero(_long_runs(follows, period))
+        if len(growing):
+            return [int(one) for one in event[growing]]
     return []
 
 
 def _long_runs(follows: Bool, period: int) -> Bool:
     """Where `follows` is true 16 times or more in a row, from one period to the next."""
-    begins, found = follows, np.zeros(len(follows), np.bool_)
+    begins, in_run = follows, np.zeros(len(follows), np.bool_)
     for calls in (1, 2, 4, 8):  # so many in a row, and as many after them
         begins = begins[: -calls * period] & begins[calls * period :]
         if not begins.any():
-            return found
+            return in_run
     for call in range(_LEAST_CALLS):
-        found[call * period : call * period + len(begins)] |= begins
-    return found
+        in_run[call * period : call * period + len(begins)] |= begins
+    return in_run
 
 
 def _released_ns(trace: Trace) -> Int64:
     """When the memory that each event allocated was released; the largest integer if it was not, or is not known."""
-    never, found = np.iinfo(np.int64).max, np.full(len(trace), -1, np.int64)
+    never, released = np.iinfo(np.int64).max, np.full(len(trace), -1, np.int64)
     if trace.allocations is not None:
         records, release = trace.allocations, releases_of(trace, trace.allocations)
         rows = np.flatnonzero((records.nbytes > 0) & (records.event >= 0))
         ends = np.where(release[rows] >= 0, records.time_ns[release[rows]], never)
-        np.maximum.at(found, records.event[rows], ends)
-    return np.where(found >= 0, found, never)
+        np.maximum.at(released, records.event[rows], ends)
+    return np.where(released >= 0, released, never)
 
 
 def _sizes(shapes: Any) -> tuple[int, int]:

@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtprof_nb.advice.causes.enclosing_functions import lines_of_loop
+from mtprof_nb.advice.causes.source_text import lines_of_loop
 from mtprof_nb.advice.causes.taken_elements import SELECT, taken_elements
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops, op_costs
-from mtprof_nb.analysis.groups import numbered_alike
+from mtprof_nb.analysis.groups import number_combinations
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.program_time.gaps import gaps_before, outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import caused_by, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import caused_by, of_recorded, recorded_ns
 from mtprof_nb.analysis.program_time.spent_time import ADDS_UP, saved_ns, spent_ns, with_backward, with_nested
 from mtprof_nb.model.intervals import covered, covered_length, runs_of_equal
 from mtprof_nb.model.trace import BACKWARD, OPTIMIZER, Bool, Int64, Trace
@@ -62,8 +62,8 @@ def loop_over_elements(trace: Trace) -> Finding | None:
         if not _is_over_batches(trace, loop, inside, loop_ns):
             after = _after(trace, loop, inside)
             at_most_ns = saved_ns(trace, after, _with_releases(trace, loop))
-            told_ns = _without_marks(trace, loop, inside, loop_ns)
-            times.append((at_most_ns, int(loop.elements.max()), told_ns, spent_ns(trace, after), loop))
+            program_ns = _without_marks(trace, loop, inside, loop_ns)
+            times.append((at_most_ns, int(loop.elements.max()), program_ns, spent_ns(trace, after), loop))
     if not times:
         return None
     at_most_ns, elements, loop_ns, after_ns, loop = max(times, key=lambda one: one[:2])
@@ -72,7 +72,7 @@ def loop_over_elements(trace: Trace) -> Finding | None:
     return Finding(
         "A Python loop goes through a tensor element by element",
         f"The line takes {units.number(elements)} elements of a tensor {list(loop.shape)} one after "
-        f"the other; the loop takes {units.duration(loop_ns)} of {units.duration(recorded_ns(trace))}{backward}.",
+        f"the other; the loop takes {of_recorded(trace, loop_ns)}{backward}.",
         _FIX,
         attribution(trace).lines[loop.line],
         found_ns=loop_ns + after_ns,
@@ -82,8 +82,8 @@ def loop_over_elements(trace: Trace) -> Finding | None:
 
 def _longest(trace: Trace) -> list[tuple[int, _Loop]]:
     """The few loops that take longest, with the time of each."""
-    found = [(covered_length(*_passed(trace, loop)), loop) for loop in _loops(trace)]
-    longest = nlargest(_LOOKED_AT, found, key=lambda pair: (pair[0], pair[1].elements.max()))
+    timed = [(covered_length(*_passed(trace, loop)), loop) for loop in _loops(trace)]
+    longest = nlargest(_LOOKED_AT, timed, key=lambda pair: (pair[0], pair[1].elements.max()))
     return [(ns, loop) for ns, loop in longest if ns]
 
 
@@ -94,18 +94,18 @@ def _is_iteration(trace: Trace, loop: _Loop) -> bool:
 
 @once_a_trace
 def _of_iteration(trace: Trace, line: int) -> Bool:
-    """The events that the lines of the loop on this line caused, without the backward pass of these."""
+    """The events that the lines of the loop on this line caused, without their backward pass."""
     caused = attribution(trace)
     is_repeated = (trace.forward >= 0) & (caused.line == caused.line[trace.forward])
     is_repeated |= with_nested(trace, trace.where_name(lambda name: ADDS_UP in name))
-    found: Bool = caused_by(trace, lines_of_loop(trace, caused.lines[line])) & ~is_repeated
-    return found
+    is_inside: Bool = caused_by(trace, lines_of_loop(trace, caused.lines[line])) & ~is_repeated
+    return is_inside
 
 
 def _passed(trace: Trace, loop: _Loop) -> tuple[Int64, Int64]:
-    """Start and end of each pass through the elements. The time after the last element is that of an average one.
+    """Start and end of each pass through the elements. The last element counts with the time of an average one.
 
-    Iteration over a tensor takes all elements before the first pass: then it ends with the last op of the loop's lines.
+    Iteration over a tensor takes all elements before the first pass. It ends with the last op of the loop's lines.
     """
     if not _is_iteration(trace, loop):
         starts, lasts = trace.start_ns[loop.first], trace.start_ns[loop.last]
@@ -120,14 +120,14 @@ def _passed(trace: Trace, loop: _Loop) -> tuple[Int64, Int64]:
 
 
 def _with_releases(trace: Trace, loop: _Loop) -> tuple[Int64, Int64]:
-    """The passes, each with the time before it in which what the one before made may have been released."""
+    """The passes, each with the time before it in which results of the previous pass may have been released."""
     starts, ends = _passed(trace, loop)
     first = nesting(trace).parent[loop.first] if _is_iteration(trace, loop) else loop.first
     return starts - np.minimum(gaps_before(trace)[first], (ends - starts) // _RELEASED), ends
 
 
 def _inside(trace: Trace, loop: _Loop) -> Bool:
-    """The events of the loop: those of its lines if they are known, and all that ran meanwhile if not."""
+    """The events that the lines of the loop caused; if its lines are not known, all that ran meanwhile."""
     if _is_iteration(trace, loop):
         return _of_iteration(trace, loop.line)
     return covered(*_passed(trace, loop), trace.start_ns)
@@ -157,7 +157,7 @@ def _after(trace: Trace, loop: _Loop, inside: Bool) -> Bool:
 
 
 def _large_ops_ns(trace: Trace, inside: Bool) -> int:
-    """The time of these events in ops of a name that is mostly large, on the host or a device, without backward."""
+    """The time in which large ops ran, by the median of the ops of one name, without the backward pass."""
     outer, is_large = outermost_ops(trace), np.zeros(len(trace), np.bool_)
     is_take = trace.where_name((SELECT, _ITERATES).__contains__)
     outer = outer[inside[outer] & (trace.phase[outer] != BACKWARD) & ~is_take[outer]]
@@ -178,20 +178,20 @@ def _loops(trace: Trace) -> list[_Loop]:
     if taken is None or trace.shape is None:
         return []
     fed = np.bincount(taken.tensor[taken.is_fed], minlength=len(taken.event))
-    line, found = attribution(trace).line[taken.event], []
+    line, loops = attribution(trace).line[taken.event], []
     selected = np.flatnonzero(~taken.is_slice)
-    for run in runs_of_equal(numbered_alike([line[selected], taken.tensor[selected]])[0]):
+    for run in runs_of_equal(number_combinations([line[selected], taken.tensor[selected]])[0]):
         rows = selected[run]
         first = rows[0]
         shape = trace.shapes[trace.shape[taken.event[first]]][0]
         loop = _loop(int(line[first]), shape, np.stack([taken.index[rows], taken.event[rows]], axis=1))
         if loop is not None and 2 * fed[taken.tensor[first]] < loop.elements.max():
-            found.append(loop)
-    return found
+            loops.append(loop)
+    return loops
 
 
 def _loop(line: int, shape: tuple[Any, ...], pairs: Int64) -> _Loop | None:
-    """The passes in which each index is the one before or one more, or one less; None if none has 32 elements.
+    """The passes in which the index only rises or only falls, by steps of one; None if none has 32 elements.
 
     The index of an outer loop comes again for each element of the inner one. Passes of a loop may differ in length, as
     those over the rows of a triangle.

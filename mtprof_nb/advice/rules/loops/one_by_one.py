@@ -8,9 +8,10 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
+from mtprof_nb.analysis.nesting import is_among
+from mtprof_nb.analysis.program_time.recorded_time import of_recorded
 from mtprof_nb.analysis.program_time.recording_cost import recording_ns
 from mtprof_nb.analysis.program_time.spent_time import with_nested
 from mtprof_nb.model.intervals import covered_length
@@ -37,13 +38,13 @@ def parameters_one_by_one(trace: Trace) -> Finding | None:
         return None
     if np.any(ops & trace.where_name(lambda name: "_foreach" in name or "_fused" in name)):
         return None
-    inside = with_nested(trace, np.isin(np.arange(len(trace)), steps)) & (trace.phase == OPTIMIZER)
+    inside = with_nested(trace, is_among(trace, steps)) & (trace.phase == OPTIMIZER)
     ns, kind = _updating_ns(trace, steps, inside), kinds.pop()
     line, lines = int(attribution(trace).line[steps[0]]), attribution(trace).lines
     return Finding(
         f"{kind} updates one parameter after the other",
         f"{units.plural(len(steps), 'step')} of the optimizer ran {units.plural(int(ops.sum()), 'op')}, "
-        f"in {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
+        f"in {of_recorded(trace, ns)}.",
         f"optimizer = torch.optim.{kind}(model.parameters(), …, fused=True)",
         lines[line] if line >= 0 else None,
         at_most_ns=max(ns - recording_ns(trace, inside), 0),
@@ -52,7 +53,7 @@ def parameters_one_by_one(trace: Trace) -> Finding | None:
 
 def _updating_ns(trace: Trace, steps: Int64, inside: Bool) -> int:
     """The time of the steps without the passes inside them, and of the work on devices that `inside` launched."""
-    owner = owners(trace)
+    owner = kernel_owners(trace)
     launched = np.flatnonzero(trace.is_device_work & (owner >= 0) & inside[owner])
     starts, ends = [trace.start_ns[launched]], [trace.end_ns[launched]]
     passes = np.flatnonzero(counted_ops(trace) & (trace.phase != OPTIMIZER))

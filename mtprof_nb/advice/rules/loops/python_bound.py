@@ -8,13 +8,11 @@ from mtprof_nb.advice.causes.number_conversions import is_for_numbers
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.groups import sums
-from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.program_time.data_loading import during, loader_calls
 from mtprof_nb.analysis.program_time.gaps import LONGEST_GAP_NS, gaps_before, outermost_ops
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import line_with_most, of_recorded, recorded_ns
 from mtprof_nb.analysis.program_time.recording_cost import between_ops_ns
-from mtprof_nb.model.trace import BACKWARD, Int64, SourceLine, Trace
+from mtprof_nb.model.trace import BACKWARD, Int64, Trace
 
 #: A shorter op may be nothing but the way to its kernel, which larger tensors or `torch.compile` save, too.
 _SMALL_OP_NS = 20_000
@@ -28,7 +26,7 @@ def bound_by_python(trace: Trace) -> Finding | None:
 
     The time for recording does not count, nor does that for tensors of Python numbers and for loading batches, which
     have rules of their own.
-    Where recording took most of the gaps, `recording_notes` says so.
+    Where recording took most of the gaps, `recording_notes` has a note.
     """
     rows = _ops_of_busiest_thread(trace)
     if len(rows) < _LEAST_OPS or trace.on_device.any():
@@ -43,21 +41,21 @@ def bound_by_python(trace: Trace) -> Finding | None:
     return Finding(
         "Python takes the time between small ops",
         f"{units.plural(len(rows), 'op')} of {units.duration(int(trace.duration_ns[rows].mean()))} on average; "
-        f"the short gaps between them are {units.duration(ns)} of {units.duration(recorded_ns(trace))}.",
+        f"the short gaps between them are {of_recorded(trace, ns)}.",
         _FIX,
-        _line_of_gaps(trace, rows, short),
+        line_with_most(trace, rows, short),
         found_ns=ns + _small_ops_ns(trace),
         at_most_ns=int(short.sum()) - least_ns - _marks_ns(trace) + _small_ops_ns(trace),
     )
 
 
 def _marks_ns(trace: Trace) -> int:
-    """The time of line marks, at least: the profiler's own time that is not that of its start, before all events."""
+    """A lower bound of the time of line marks: the profiler's own time without its start, before all events."""
     return max(trace.own_ns - (int(trace.start_ns[0]) - trace.began_ns), 0)
 
 
 def _small_ops_ns(trace: Trace) -> int:
-    """The time of all small ops that no other op contains, those of the backward pass too."""
+    """The time of all small outermost ops, the backward pass included."""
     lengths = trace.duration_ns[_outside_of_loading(trace)]
     return int(lengths[lengths < _SMALL_OP_NS].sum())
 
@@ -72,12 +70,5 @@ def _ops_of_busiest_thread(trace: Trace) -> Int64:
 def _outside_of_loading(trace: Trace) -> Int64:
     """The outermost ops that do not run inside a DataLoader's `next`."""
     rows = outermost_ops(trace)
-    found: Int64 = rows[~during(trace, loader_calls(trace))[rows]]
-    return found
-
-
-def _line_of_gaps(trace: Trace, rows: Int64, gaps: Int64) -> SourceLine | None:
-    caused = attribution(trace)
-    lines = caused.line[rows]
-    times = sums(lines[lines >= 0], gaps[lines >= 0], len(caused.lines))
-    return caused.lines[int(times.argmax())] if len(times) and times.any() else None
+    outside: Int64 = rows[~during(trace, loader_calls(trace))[rows]]
+    return outside

@@ -12,7 +12,7 @@ from mtprof_nb.analysis.groups import sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.program_time.data_loading import during, loader_calls
 from mtprof_nb.analysis.program_time.gaps import LONGEST_GAP_NS
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import of_recorded, recorded_ns
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.trace import Int64, Trace
 
@@ -47,7 +47,7 @@ def tensors_of_numbers(trace: Trace) -> Finding | None:
     return Finding(
         "Tensors are made of Python numbers again and again",
         f"{units.plural(len(calls), 'call')} of torch.tensor or the like on this line take "
-        f"{units.duration(inside_ns)} of {units.duration(recorded_ns(trace))}; before that, Python looks "
+        f"{of_recorded(trace, inside_ns)}; before that, Python looks "
         f"at each number, for at most {units.duration(looking_ns)}.",
         _FIX,
         caused.lines[number],
@@ -57,9 +57,9 @@ def tensors_of_numbers(trace: Trace) -> Finding | None:
 
 
 def _times(trace: Trace, made: Conversions, calls: Int64) -> tuple[int, int, int]:
-    """The time in which one of these calls ran, that before in which one may have looked at its numbers, and the rest.
+    """Three times around these calls, none counted twice.
 
-    The rest is the time after them, in which their tensors may have been released.
+    The calls themselves; before them, looking at their numbers; after them, releasing their tensors.
     """
     calls = calls[np.argsort(trace.start_ns[made.first[calls]], kind="stable")]
     starts, ends = trace.start_ns[made.first[calls]], trace.end_ns[made.last[calls]]

@@ -16,13 +16,13 @@ sampler = DistributedSampler(dataset)  # the same amount of work for each rank
 @rule_of_processes
 def slowest_rank(trace: Trace) -> Finding | None:
     """Find the rank that comes last in most collectives, so that the others wait for it."""
-    found = straggler(trace)
-    if found is None:
+    slowest = straggler(trace)
+    if slowest is None:
         return None
     return Finding(
-        f"The other ranks wait for {found.title}",
-        units.sentence(str(found)),
+        f"The other ranks wait for {slowest.title}",
+        units.sentence(str(slowest)),
         _FIX,
-        found.slower.line if found.slower else None,
-        at_most_ns=found.waited_for_ns,
+        slowest.slower.line if slowest.slower else None,
+        at_most_ns=slowest.waited_for_ns,
     )

@@ -7,9 +7,8 @@ import numpy as np
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.memory.memory_at_peak import held_at_peak
 from mtprof_nb.analysis.memory.memory_categories import Category, categories
-from mtprof_nb.analysis.memory.memory_lines import line_of_most
+from mtprof_nb.analysis.memory.memory_curve import held_at_peak, line_of_most
 from mtprof_nb.model.trace import Trace
 
 #: A smaller peak is no trouble on any machine.

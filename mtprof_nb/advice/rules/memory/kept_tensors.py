@@ -8,8 +8,7 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.groups import sums
-from mtprof_nb.analysis.memory.memory_at_peak import held_at_peak
-from mtprof_nb.analysis.memory.memory_lines import line_of_most, lines_of_records
+from mtprof_nb.analysis.memory.memory_curve import held_at_peak, line_of_most, lines_of_records
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.steps.step_times import step_times
 from mtprof_nb.analysis.summary import peak_bytes

@@ -6,15 +6,13 @@ import re
 
 import numpy as np
 
-from mtprof_nb.advice.causes.pointwise import is_pointwise
-from mtprof_nb.advice.causes.source_words import code_has
-from mtprof_nb.advice.causes.tensor_inputs import TensorInput, with_inputs
-from mtprof_nb.advice.finding import CERTAIN, LIKELY, Finding
+from mtprof_nb.advice.causes.source_text import code_has
+from mtprof_nb.advice.causes.tensor_inputs import is_pointwise, with_inputs
+from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
-from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
+from mtprof_nb.analysis.program_time.recorded_time import of_recorded, slowest_line
 from mtprof_nb.analysis.program_time.spent_time import spent_ns
 from mtprof_nb.model.trace import BACKWARD, Bool, Trace
 
@@ -38,7 +36,7 @@ def float64_in_float32(trace: Trace) -> Finding | None:
     return Finding(
         "float32 becomes float64 here",
         f"{trace.names[trace.name[event]]} gets float32 and float64 tensors, so its result is float64; "
-        f"ops on float64 take {_of_time(trace, double_ns)}.",
+        f"ops on float64 take {of_recorded(trace, double_ns)}.",
         _FIX_MIXED,
         lines[line] if line >= 0 else None,
         at_most_ns=double_ns,
@@ -49,9 +47,9 @@ def float64_in_float32(trace: Trace) -> Finding | None:
 @rule
 def float64_everywhere(trace: Trace) -> Finding | None:
     """Find a program that computes in float64 alone, although no recorded source asks for it."""
-    is_double, is_float = _with_double(trace), counted_ops(trace) & with_inputs(trace, _has_float)
+    is_double, is_float = _with_double(trace), counted_ops(trace) & _has(trace, _FLOAT)
     double_ns = spent_ns(trace, is_double)
-    # Unlike values of a choice, those of an accident come from numpy, and the text that says so is recorded.
+    # float64 by accident comes from numpy, float64 by choice from a type that the recorded source names.
     if not trace.sources or _is_chosen(trace, is_double) or spent_ns(trace, is_float) > double_ns / 20:
         return None
     # Parameters of modules are float32, unless the program asks for another type.
@@ -59,17 +57,12 @@ def float64_everywhere(trace: Trace) -> Finding | None:
         return None
     return Finding(
         "All of this is computed in float64",
-        f"Ops on float64 tensors take {_of_time(trace, double_ns)}, and the recorded source asks for it nowhere; "
+        f"Ops on float64 tensors take {of_recorded(trace, double_ns)}, and the recorded source asks for it nowhere; "
         "numpy's arrays are float64.",
         _FIX_MIXED,
         slowest_line(trace, is_double),
         at_most_ns=double_ns,
-        certainty=LIKELY,
     )
-
-
-def _of_time(trace: Trace, ns: int) -> str:
-    return f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}"
 
 
 def _is_chosen(trace: Trace, is_double: Bool) -> bool:
@@ -80,24 +73,15 @@ def _is_chosen(trace: Trace, is_double: Bool) -> bool:
 
 
 def _with_double(trace: Trace) -> Bool:
-    return (
-        counted_ops(trace) & trace.where_name(lambda name: name.startswith("aten::")) & with_inputs(trace, _has_double)
-    )
+    return counted_ops(trace) & trace.where_name(lambda name: name.startswith("aten::")) & _has(trace, _DOUBLE)
 
 
 def _meeting(trace: Trace) -> Bool:
     """Pointwise ops of the forward pass that get float32 and float64 tensors: their result is float64."""
-    meets: Bool = counted_ops(trace) & is_pointwise(trace) & (trace.phase != BACKWARD) & with_inputs(trace, _has_both)
-    return meets
+    is_candidate: Bool = counted_ops(trace) & is_pointwise(trace) & (trace.phase != BACKWARD)
+    return is_candidate & _has(trace, _DOUBLE) & _has(trace, _FLOAT)
 
 
-def _has_double(inputs: list[TensorInput]) -> bool:
-    return any(one.dtype in _DOUBLE and one.shape for one in inputs)
-
-
-def _has_float(inputs: list[TensorInput]) -> bool:
-    return any(one.dtype in _FLOAT and one.shape for one in inputs)
-
-
-def _has_both(inputs: list[TensorInput]) -> bool:
-    return _has_double(inputs) and _has_float(inputs)
+def _has(trace: Trace, dtypes: tuple[str, ...]) -> Bool:
+    """The events with a tensor of one of these types and at least one dimension."""
+    return with_inputs(trace, lambda inputs: any(one.dtype in dtypes and one.shape for one in inputs))

@@ -12,14 +12,15 @@ from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.costs import counted_ops, op_costs
+from mtprof_nb.analysis.nesting import is_among
 from mtprof_nb.analysis.program_time.recorded_time import recorded_ns, slowest_line
-from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward, with_nested
+from mtprof_nb.analysis.program_time.spent_time import saved_ns, spent_ns, with_backward, with_callers, with_nested
 from mtprof_nb.model.trace import FORWARD, OTHER, RUNTIME, Bool, Int64, Trace
 
 #: Types of mixed precision, whose conversions are there on purpose.
 _HALF = ("half", "bfloat16", "c10::half", "c10::bfloat16", "float16")
 _FLOATS = ("float", "float32", "double", "float64", "c10::complex<float>", "c10::complex<double>")
-#: Types of 8 bytes or more, those of 16 last.
+#: Types of 8 bytes or more; types of 16 bytes are last.
 _LONG = ("long int", "int64", "double", "float64", "c10::complex<float>", "c10::complex<double>")
 _CONVERTERS = ("aten::to", "aten::_to_copy", "aten::type_as")
 _LEAST_CONVERSIONS = 4
@@ -37,7 +38,7 @@ def converted_to_and_fro(trace: Trace) -> Finding | None:
     undone = [event for event, (old, new, size) in conversions.items() if counts[new, old, size]]
     if len(undone) < _LEAST_CONVERSIONS:
         return None
-    chosen, converting = (np.isin(np.arange(len(trace)), rows) for rows in (undone, _outermost(trace, undone)))
+    chosen, converting = (is_among(trace, rows) for rows in (undone, _outermost(trace, undone)))
     between = _between(trace, {event: conversions[event] for event in undone}) & ~with_nested(trace, converting)
     ns, between_ns = spent_ns(trace, converting), spent_ns(trace, between)
     old, new, _ = conversions[undone[0]]
@@ -59,7 +60,7 @@ def _between(trace: Trace, conversions: dict[int, tuple[str, str, int]]) -> Bool
     Ops on the type that the fix gives up run on the other one then, which can be several times as fast; those on the
     other find their memory in the processor's cache. The latter count if they have as many elements as one of them.
     """
-    found, is_op = np.zeros(len(trace), np.bool_), counted_ops(trace)
+    between, is_op = np.zeros(len(trace), np.bool_), counted_ops(trace)
     for old, new in {kind[:2] for kind in conversions.values()}:
         kinds = {event: kind for event, kind in conversions.items() if {*kind[:2]} == {old, new}}
         rows, begins = np.array([*kinds]), np.array([kind[1] == new for kind in kinds.values()])
@@ -68,8 +69,8 @@ def _between(trace: Trace, conversions: dict[int, tuple[str, str, int]]) -> Bool
         for track in set(trace.track[rows].tolist()):
             is_own, own = trace.track[rows] == track, ops[trace.track[ops] == track]
             last = np.searchsorted(rows[is_own], own) - 1
-            found[own] |= (last >= 0) & begins[is_own][last]
-    return found
+            between[own] |= (last >= 0) & begins[is_own][last]
+    return between
 
 
 def _has(dtype: str, sizes: set[int] | None, inputs: list[TensorInput]) -> bool:
@@ -77,21 +78,16 @@ def _has(dtype: str, sizes: set[int] | None, inputs: list[TensorInput]) -> bool:
 
 
 def _given_up(old: str, new: str) -> str:
-    """The type that a program without these conversions does not use: integers, or the larger one of two alike."""
+    """The type that a program without these conversions does not use: integers, or else the larger type."""
     return max(old, new, key=lambda name: (name not in _FLOATS, _LONG.index(name) if name in _LONG else -1))
 
 
 def _moves_memory(trace: Trace) -> Bool:
-    """Ops that copy between the host and a device, or wait there: their time is not that of a conversion."""
-    found = np.zeros(len(trace), np.bool_)
+    """Ops that copy between the host and a device, or wait there: they do not take the time to convert."""
     if trace.launcher is None:
-        return found
+        return np.zeros(len(trace), np.bool_)
     is_move = (trace.kind == RUNTIME) & trace.where_name(lambda name: "emcpy" in name or "ynchronize" in name)
-    parent, event = op_costs(trace).parent, trace.launcher[is_move]
-    while len(event := np.unique(event[event >= 0])):
-        found[event] = True
-        event = parent[event]
-    return found
+    return with_callers(trace, trace.launcher[is_move])
 
 
 def _outermost(trace: Trace, copies: list[int]) -> list[int]:

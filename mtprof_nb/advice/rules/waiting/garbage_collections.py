@@ -7,11 +7,11 @@ import re
 import numpy as np
 
 from mtprof_nb.advice.causes.collector_time import collected_ns, collections_outside_imports, line_of_collections
-from mtprof_nb.advice.causes.source_words import line_has
+from mtprof_nb.advice.causes.source_text import line_has
 from mtprof_nb.advice.finding import CERTAIN, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
-from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import of_recorded, recorded_ns
 from mtprof_nb.model.trace import Collections, Trace
 
 _FIX = """\
@@ -31,19 +31,19 @@ def garbage_collections(trace: Trace) -> Finding | None:
     now and then. Imports have many, which do not count. A hook written in Python makes objects itself, which start
     collections: there the rule is silent.
     """
-    found = collections_outside_imports(trace)
-    ns = collected_ns(found)
-    if found is None or not ns or trace.between_ops_ns or not _recur(trace, found):
+    collections = collections_outside_imports(trace)
+    ns = collected_ns(collections)
+    if collections is None or not ns or trace.between_ops_ns or not _recur(trace, collections):
         return None
-    line = line_of_collections(trace, found)
+    line = line_of_collections(trace, collections)
     is_called = line_has(trace, line, _CALL)
-    whole = int(np.count_nonzero(found.generation == 2))
+    whole = int(np.count_nonzero(collections.generation == 2))
     on_line = "; at least half of it on this line" if line else ""
     return Finding(
         "gc.collect() is called here" if is_called else "Python's garbage collector takes a part of the time",
-        f"{units.plural(len(found), 'garbage collection')}, {units.number(whole)} of them of all objects, take "
-        f"{units.duration(ns)} of {units.duration(recorded_ns(trace))}, the longest "
-        f"{units.duration(int(found.duration_ns.max()))}{on_line}.",
+        f"{units.plural(len(collections), 'garbage collection')}, {units.number(whole)} of them of all objects, take "
+        f"{of_recorded(trace, ns)}, the longest "
+        f"{units.duration(int(collections.duration_ns.max()))}{on_line}.",
         _FIX_CALLED if is_called else _FIX,
         line,
         at_most_ns=ns,
@@ -51,9 +51,9 @@ def garbage_collections(trace: Trace) -> Finding | None:
     )
 
 
-def _recur(trace: Trace, found: Collections) -> bool:
+def _recur(trace: Trace, collections: Collections) -> bool:
     """Whether collections take a part of both halves of the recording, also without the longest one of each."""
-    is_late = found.start_ns >= (trace.began_ns + trace.ended_ns) // 2
-    halves = (found.duration_ns[~is_late], found.duration_ns[is_late])
+    is_late = collections.start_ns >= (trace.began_ns + trace.ended_ns) // 2
+    halves = (collections.duration_ns[~is_late], collections.duration_ns[is_late])
     least_ns = _LEAST_SHARE * recorded_ns(trace) / 2
     return all(half.sum() - half.max(initial=0) >= least_ns for half in halves)

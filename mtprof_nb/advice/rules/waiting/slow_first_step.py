@@ -45,11 +45,11 @@ def slow_first_step(trace: Trace) -> Finding | None:
 
 def _collected_ns(trace: Trace, step: StepTime) -> int:
     """The time of the garbage collections that began in a step."""
-    found = trace.collections
-    if found is None:
+    collections = trace.collections
+    if collections is None:
         return 0
-    since_ns = found.start_ns - step.start_ns
-    return collected_ns(found.take((since_ns >= 0) & (since_ns < step.duration_ns)))
+    since_ns = collections.start_ns - step.start_ns
+    return collected_ns(collections.take((since_ns >= 0) & (since_ns < step.duration_ns)))
 
 
 def _preparation(trace: Trace, first_ns: int) -> str:

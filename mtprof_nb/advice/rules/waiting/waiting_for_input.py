@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from math import ceil
 
-from mtprof_nb.advice.causes.enclosing_functions import lines_of_functions
 from mtprof_nb.advice.causes.preparations import STARTING_WORKERS, preparation_ns
 from mtprof_nb.advice.causes.recorded_threads import recorded_threads
 from mtprof_nb.advice.causes.sampled_lines_during import sampled_lines_during
+from mtprof_nb.advice.causes.source_text import lines_of_functions
 from mtprof_nb.advice.finding import CERTAIN, LIKELY, Finding
 from mtprof_nb.advice.rule_registry import rule
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.program_time.data_loading import during, loader_calls
-from mtprof_nb.analysis.program_time.recorded_time import line_times, recorded_ns
+from mtprof_nb.analysis.program_time.recorded_time import line_times, of_recorded
 from mtprof_nb.analysis.program_time.recording_cost import recording_ns
 from mtprof_nb.model.trace import Int64, SourceLine, Trace
 
 _ALONE = "_SingleProcess"
-#: Starting workers is told from this share of the waiting on.
+#: Starting workers is the finding from this share of the waiting on.
 _OFTEN_STARTED = 0.2
 #: To start a worker takes about so long, and to fetch a batch from one: measured 6 to 30 ms, and 0.1 to 3 ms.
 _START_NS, _FETCH_NS = 10_000_000, 300_000
 #: The least part of a batch's time that workers have to save, and the most workers that are advised.
 _LEAST_SAVED, _MOST_WORKERS = 0.25, 4
-#: The time that recording added is told from this share of the waiting on.
-_TOLD = 0.05
+#: The time that recording added is reported from this share of the waiting on.
+_REPORTED = 0.05
 _FIX_BATCHES = """\
 # worker processes would save less than they cost here: less work on this line, or all items of a batch at once
 loader = DataLoader(dataset, sampler=BatchSampler(RandomSampler(dataset), 64, False), batch_size=None)
@@ -59,13 +59,13 @@ def waits_for_input(trace: Trace) -> Finding | None:
         return None
     is_started = starting_ns >= _OFTEN_STARTED * (next_ns + starting_ns) > 0
     started = f"; starting its workers takes {units.duration(starting_ns)}" if starting_ns else ""
-    if recording > _TOLD * next_ns:
+    if recording > _REPORTED * next_ns:
         started += f"; recording them took about {units.duration(recording)} more"
     workers = "without worker processes" if alone else "with worker processes"
     return Finding(
         "The program waits for its DataLoader",
         f"{units.plural(len(calls), 'call')} of the DataLoader's next, {workers}, take "
-        f"{units.duration(next_ns - recording)} of {units.duration(recorded_ns(trace))}{started}.",
+        f"{of_recorded(trace, next_ns - recording)}{started}.",
         _FIX_STARTED if is_started else _fix(trace, alone, (next_ns - recording) / len(calls)),
         _slowest_inside(trace, calls),
         found_ns=next_ns - recording + starting_ns,
@@ -79,14 +79,14 @@ def _fix(trace: Trace, alone: bool, batch_ns: float) -> str:
     counts = recorded_threads(trace)
     cores = min(counts.cores, _MOST_WORKERS) if counts else 0
     if not alone:
-        said = f"at most one for each of the {counts.cores} cores" if counts else "one for each free core"
-        return _FIX_WORKERS.format(room=said, workers=cores or "…")
-    said = f"for which there are {counts.cores} cores" if counts else "one for each free core"
+        room = f"at most one for each of the {counts.cores} cores" if counts else "one for each free core"
+        return _FIX_WORKERS.format(room=room, workers=cores or "…")
+    room = f"for which there are {counts.cores} cores" if counts else "one for each free core"
     saved_ns = batch_ns - max(batch_ns / (cores or _MOST_WORKERS), _FETCH_NS)
     if saved_ns < _LEAST_SAVED * batch_ns:
         return _FIX_BATCHES
     pay = ceil((cores or _MOST_WORKERS) * _START_NS / saved_ns)
-    return _FIX_ALONE.format(room=said, workers=cores or "…", pay=units.number(pay))
+    return _FIX_ALONE.format(room=room, workers=cores or "…", pay=units.number(pay))
 
 
 def _slowest_inside(trace: Trace, calls: Int64) -> SourceLine | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from mtprof_nb.analysis.functions.sampled_lines import outside_by_line
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.lines.parameter_lines import parameter_costs
+from mtprof_nb.analysis.lines.line_costs import parameter_costs
 from mtprof_nb.analysis.program_time.recorded_time import program_ns
 from mtprof_nb.analysis.ranks.rank_lines import spread_of_lines
 from mtprof_nb.analysis.ranks.ranked_processes import titles

@@ -7,7 +7,7 @@ import numpy as np
 from mtprof_nb.analysis.lines.attribution import source_location_at
 from mtprof_nb.analysis.memory.memory_categories import Category
 from mtprof_nb.analysis.memory.memory_curve import (
-    Block,
+    Allocation,
     MemoryCurve,
     callers,
     largest_kinds,
@@ -125,7 +125,7 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
     }
 
 
-def _detail(trace: Trace, block: Block, owner: str) -> str:
+def _detail(trace: Trace, block: Allocation, owner: str) -> str:
     """The process if there are several, the caller of the op that allocated, the purpose, and the source location."""
     caller = int(callers(trace, np.array([block.event], np.int32))[0])
     called = f"in {trace.names[trace.name[caller]]}" if caller >= 0 else ""

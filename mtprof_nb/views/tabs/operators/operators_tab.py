@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mtprof_nb.analysis.families import FAMILIES
-from mtprof_nb.analysis.operators.operator_rows import GROUPINGS, missing_flag, offered, rows, showing
-from mtprof_nb.analysis.operators.operator_table import OperatorRows
 from mtprof_nb.model.trace import Int64
+from mtprof_nb.tables.operators.operator_rows import GROUPINGS, missing_flag, offered, rows, showing
+from mtprof_nb.tables.operators.operator_table import OperatorRows
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import MOST_SENT, Answer, Question, Tab
 from mtprof_nb.views.selection import SOURCE, event_rows, pairs, recorded_groupings, rows_of_events, written

@@ -11,7 +11,7 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.ranks.call_groups import CollectiveCalls, collective_calls
 from mtprof_nb.analysis.ranks.rank_figures import RankFigures, rank_figures
 from mtprof_nb.analysis.ranks.ranked_processes import titles
-from mtprof_nb.analysis.ranks.step_matrix import step_matrix
+from mtprof_nb.analysis.steps.step_times import step_matrix
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.tables.rank_table import PARTS, RankCollectives, Ranks, rank_sentence, shown_collective
 from mtprof_nb.views.escaped_text import shown

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from mtprof_nb.advice.advising import advise
-from mtprof_nb.advice.causes.source_words import line_text
+from mtprof_nb.advice.causes.source_text import line_text
 from mtprof_nb.advice.causes.where_time_went import waiting, where_device_time_went, where_time_went
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.recording_notes import advice_notes
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.devices.who_waits import devices_title
 from mtprof_nb.analysis.lines.attribution import attribution
-from mtprof_nb.analysis.operators.operator_rows import rows
 from mtprof_nb.analysis.program_time.recorded_time import program_ns, recorded_ns
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import SourceLine, Trace
 from mtprof_nb.tables.function_table import FunctionRow, Functions
 from mtprof_nb.tables.line_table import LineRow, Lines
+from mtprof_nb.tables.operators.operator_rows import rows
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Tab
 

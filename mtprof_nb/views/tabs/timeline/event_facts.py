@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis.costs import op_costs
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.shape_texts import shapes_and_types_text
@@ -22,7 +22,7 @@ from mtprof_nb.views.scene import Answer
 def event_facts(trace: Trace, events: Int64) -> Answer:
     """Columns of facts, one entry an event; -1 where a fact is not known. `texts_of` has the texts of the numbers."""
     shape = np.full(len(events), -1, np.int32) if trace.shape is None else trace.shape[events]
-    owner = np.where(trace.is_device_work[events], owners(trace)[events], -1)
+    owner = np.where(trace.is_device_work[events], kernel_owners(trace)[events], -1)
     columns: dict[str, npt.NDArray[Any]] = {
         "event": events,
         "name": trace.name[events],

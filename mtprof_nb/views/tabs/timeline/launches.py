@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtprof_nb.analysis.devices.kernel_owners import owners
+from mtprof_nb.analysis.devices.kernel_owners import kernel_owners
 from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.model.trace import Bool, Int32, Int64, Trace
@@ -18,7 +18,11 @@ _MOST_ARROWS = 200
 @once_a_trace
 def _launches(trace: Trace) -> tuple[Int64, Int32]:
     """Kernels, and the call that launched each, or else the op that it belongs to; by the time of the call."""
-    launch = owners(trace) if trace.launch is None else np.where(trace.launch >= 0, trace.launch, owners(trace))
+    launch = (
+        kernel_owners(trace)
+        if trace.launch is None
+        else np.where(trace.launch >= 0, trace.launch, kernel_owners(trace))
+    )
     kernels = np.flatnonzero(trace.is_device_work & (launch >= 0))
     kernels = kernels[np.argsort(launch[kernels], kind="stable")]
     return kernels, launch[kernels]
@@ -58,7 +62,7 @@ def all_launches(chart: Timeline, most: int) -> Answer:
     trace = chart.trace
     kernels, calls = _launches(trace)
     kernels, calls = kernels[:most], calls[:most]
-    owner, parent = owners(trace)[kernels], nesting(trace).parent
+    owner, parent = kernel_owners(trace)[kernels], nesting(trace).parent
     around = np.unique(np.concatenate([owner[owner >= 0], calls]))
     level = around
     while len(level := np.unique(parent[level][parent[level] >= 0])):
@@ -77,7 +81,7 @@ def with_launches(trace: Trace, chosen: Bool) -> Bool:
     kernels, calls = _launches(trace)
     if not len(kernels):
         return chosen
-    found, owner = chosen.copy(), owners(trace)
+    found, owner = chosen.copy(), kernel_owners(trace)
     nested = nesting(trace)
     inside = chosen & ~trace.on_device
     for level in nested.levels()[1:]:

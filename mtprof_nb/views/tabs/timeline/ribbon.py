@@ -7,8 +7,8 @@ import numpy as np
 from mtprof_nb.analysis.devices.idle_gaps import CAUSES, device_gaps
 from mtprof_nb.analysis.lanes import Lanes
 from mtprof_nb.analysis.lod import Levels
-from mtprof_nb.analysis.nesting import nesting
-from mtprof_nb.model.trace import OP, PHASES, Int8, Int64, Trace
+from mtprof_nb.analysis.program_time.gaps import outermost_ops
+from mtprof_nb.model.trace import PHASES, Int8, Int64, Trace
 from mtprof_nb.views.scene import Answer
 
 #: Space above a lane, in rows.
@@ -16,11 +16,10 @@ ROOM = 0.85
 _MOST_RUNS = 240
 
 
-def outermost_ops(trace: Trace) -> Int64:
-    """Positions of the ops that are not nested in an op."""
-    parent = nesting(trace).parent
-    inner = np.where(parent >= 0, trace.kind[parent] == OP, False)
-    return np.flatnonzero((trace.kind == OP) & ~inner & ~trace.is_async)
+def outermost_ops_on_lanes(trace: Trace) -> Int64:
+    """Positions of the outermost ops on the lanes of threads: without those that end on another thread."""
+    rows = outermost_ops(trace)
+    return rows[~trace.is_async[rows]]
 
 
 class PhaseRibbon:
@@ -28,7 +27,7 @@ class PhaseRibbon:
 
     def __init__(self, trace: Trace, arranged: Lanes) -> None:
         lane_of_thread = {lane.thread: index for index, lane in enumerate(arranged.lanes) if lane.thread >= 0}
-        events = outermost_ops(trace)
+        events = outermost_ops_on_lanes(trace)
         events = events[np.argsort(trace.track[events], kind="stable")]
         thread, phase = trace.track[events], trace.phase[events]
         begins = np.flatnonzero((np.diff(thread, prepend=-1) != 0) | (np.diff(phase, prepend=-1) != 0))

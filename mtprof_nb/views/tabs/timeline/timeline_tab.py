@@ -14,7 +14,7 @@ from mtprof_nb.views.device_bars import IDLE_KINDS, TimeKind
 from mtprof_nb.views.scene import MOST_SENT, Answer, Question, Tab
 from mtprof_nb.views.selection import selected_events
 from mtprof_nb.views.tabs.timeline.launches import all_launches, launches_of, with_launches
-from mtprof_nb.views.tabs.timeline.ribbon import drawn_collections, outermost_ops
+from mtprof_nb.views.tabs.timeline.ribbon import drawn_collections, outermost_ops_on_lanes
 from mtprof_nb.views.tabs.timeline.timeline_blocks import Timeline, arranged
 
 #: Part of the visible window that is also drawn on either side, for panning.
@@ -40,7 +40,7 @@ def busy_by_thread(trace: Trace, begin_ns: int, end_ns: int, bins: int) -> dict[
     """For each thread with ops, as a position in `Trace.tracks`, its share in ops of equal parts of a window."""
     # Relative to the window: a float cannot represent nanoseconds of Unix time.
     edges = np.linspace(0, end_ns - begin_ns, bins + 1)
-    outermost = outermost_ops(trace)
+    outermost = outermost_ops_on_lanes(trace)
     found = {}
     for run in runs_of_equal(trace.track[outermost]):
         own = outermost[run]

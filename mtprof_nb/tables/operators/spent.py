@@ -10,8 +10,8 @@ from mtprof_nb.analysis.costs import op_costs
 from mtprof_nb.analysis.groups import Groups, sums
 from mtprof_nb.analysis.memory.memory_curve import allocated_bytes
 from mtprof_nb.analysis.nesting import nest, nesting
-from mtprof_nb.analysis.operators.operator_table import paths_above
 from mtprof_nb.model.trace import OP, SCOPE, Int32, Int64, Trace
+from mtprof_nb.tables.operators.operator_table import paths_above
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,6 @@ def allocated_by(trace: Trace, of_event: Int32, size: int, with_callees: bool) -
         above = parent[at] if with_callees else np.full(len(at), -1, np.int32)
         event, at = event[above >= 0], above[above >= 0]
     # The pairs of each level are in order: sorting them is many times faster than looking each up.
-    found = np.sort(np.concatenate([np.empty(0, np.int64), *pairs]), kind="stable")
-    distinct = found[np.diff(found, prepend=-1) > 0]
+    ordered = np.sort(np.concatenate([np.empty(0, np.int64), *pairs]), kind="stable")
+    distinct = ordered[np.diff(ordered, prepend=-1) > 0]
     return sums(distinct % size, own[distinct // size], size)

@@ -1,24 +1,14 @@
-"""The table of operators: its columns, rows of numbers, and rows for modules that contain others."""
+"""The table of operators: rows of numbers, and rows for modules that contain others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mtprof_nb.model.trace import Bool, Int8, Int32, Int64
-
-
-class TableColumn(NamedTuple):
-    """A column of a table: its key, title, unit and meaning. Of a column without a title, only the data have values."""
-
-    key: str
-    title: str = ""
-    unit: str = "words"
-    meaning: str = ""
-    #: Of a column of shares, the column whose shares they are.
-    of: str = ""
+from mtprof_nb.tables.table import TableColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +43,7 @@ class OperatorRows:
         return events_in_module(self, row) if self.grouping == "module" else self.of_event == row
 
     def order(self, key: str, descending: bool = True) -> Int64:
-        """Positions of the rows by one column, or by the default one where these rows lack it; ties by name."""
+        """Positions of the rows, sorted by a column, or by the default one if they lack it; ties by name."""
         by_label = np.array(sorted(range(len(self)), key=lambda row: (self.label[row], self.detail[row])), np.int64)
         if key == "label":
             return by_label if not descending else by_label[::-1]

@@ -1,23 +1,41 @@
-"""Functions, loops and expressions of the recorded source."""
+"""Words, functions, loops and expressions of the recorded source."""
 
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 
 from mtprof_nb.model.trace import SourceLine, Trace
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_COMMENT = re.compile(r"#[^\n]*")
+
+
+def line_text(trace: Trace, line: SourceLine | None) -> str:
+    """The recorded text of a line, "" where it is not known."""
+    texts = trace.sources.get(line.file, "").splitlines() if line else []
+    return texts[line.line - 1] if line and 0 < line.line <= len(texts) else ""
+
+
+def line_has(trace: Trace, line: SourceLine | None, words: re.Pattern[str]) -> bool:
+    """Whether the recorded text of a line has such words; a comment does not count."""
+    return bool(words.search(_COMMENT.sub("", line_text(trace, line))))
+
+
+def code_has(trace: Trace, files: Iterable[str], words: re.Pattern[str]) -> bool:
+    """Whether the recorded code of one of these files has such words; comments do not count."""
+    return any(words.search(_COMMENT.sub("", trace.sources.get(file, ""))) for file in files)
 
 
 def lines_of_functions(trace: Trace, lines: Iterable[SourceLine]) -> set[SourceLine]:
     """All lines of the innermost functions around `lines`, as far as their source is recorded and can be read."""
-    found = set()
+    inside = set()
     for line in lines:
         if body := _function_around(trace.sources.get(line.file, ""), line.line):
-            found |= {SourceLine(line.file, number) for number in body}
-    return found
+            inside |= {SourceLine(line.file, number) for number in body}
+    return inside
 
 
 def lines_of_loop(trace: Trace, line: SourceLine) -> set[SourceLine]:
@@ -36,10 +54,10 @@ def nested_operators(trace: Trace, line: SourceLine) -> int:
     nodes = _nodes(trace.sources.get(line.file, ""))
     statements = [node for node in nodes if isinstance(node, ast.stmt) and not hasattr(node, "body")]
     on_line = [one for one in statements if line.line in _lines(one)]
-    found = [node for node in ast.walk(on_line[0]) if isinstance(node, ast.BinOp)] if len(on_line) == 1 else []
-    operands = {id(operand) for node in found for operand in (node.left, node.right)}
-    outermost = [node for node in found if id(node) not in operands]
-    if len(outermost) != 1 or any(isinstance(node.op, ast.MatMult) for node in found):
+    operators = [node for node in ast.walk(on_line[0]) if isinstance(node, ast.BinOp)] if len(on_line) == 1 else []
+    operands = {id(operand) for node in operators for operand in (node.left, node.right)}
+    outermost = [node for node in operators if id(node) not in operands]
+    if len(outermost) != 1 or any(isinstance(node.op, ast.MatMult) for node in operators):
         return 0
     return _depth(outermost[0])
 

@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mtprof_nb.analysis.costs import averaged_costs, op_costs
-from mtprof_nb.analysis.devices.kernel_groups import kernel_groups
-from mtprof_nb.analysis.devices.kernel_keys import KERNEL_KEYS
+from mtprof_nb.analysis.devices.kernel_groups import KERNEL_KEYS, kernel_groups
 from mtprof_nb.analysis.families import SCOPES, families
 from mtprof_nb.analysis.groups import Groups, Key, group
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.analysis.operators.operator_table import OperatorRows, TableColumn, with_containers
-from mtprof_nb.analysis.operators.spent import allocated_by, spent_by
 from mtprof_nb.analysis.program_time.recorded_time import program_ns
-from mtprof_nb.analysis.ranks.rank_spread import spread_of_events
+from mtprof_nb.analysis.ranks.rank_lines import spread_of_events
 from mtprof_nb.analysis.shape_texts import shapes_and_types_text, type_name
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import DEVICE_SCOPE, PYTHON, RUNTIME, SCOPE, Bool, Int32, Int64, Trace
+from mtprof_nb.tables.operators.operator_table import OperatorRows, with_containers
+from mtprof_nb.tables.operators.spent import allocated_by, spent_by
+from mtprof_nb.tables.table import TableColumn
 
 
 class Grouping(NamedTuple):
@@ -159,9 +159,9 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[TableColumn, ...]:
 
 
 def _columns_of_kernels(trace: Trace) -> tuple[TableColumn, ...]:
-    found = kernel_groups(trace)
-    occupancy = (_OCCUPANCY,) if (found.occupancy >= 0).any() else ()
-    return (*_COLUMNS_OF_KERNELS, *occupancy, *(_MOVED if found.groups.moved_bytes.any() else ()))
+    kernels = kernel_groups(trace)
+    occupancy = (_OCCUPANCY,) if (kernels.occupancy >= 0).any() else ()
+    return (*_COLUMNS_OF_KERNELS, *occupancy, *(_MOVED if kernels.groups.moved_bytes.any() else ()))
 
 
 @once_a_trace
@@ -234,12 +234,12 @@ def _values_of_ranks(trace: Trace, groups: Groups) -> dict[str, Int64]:
 
 
 def _values_of_kernels(trace: Trace) -> dict[str, Int64]:
-    found = kernel_groups(trace)
-    moved, time_ns = found.groups.moved_bytes, np.maximum(found.groups.device_ns, 1)
+    kernels = kernel_groups(trace)
+    moved, time_ns = kernels.groups.moved_bytes, np.maximum(kernels.groups.device_ns, 1)
     return {
-        "shortest_ns": found.shortest_ns,
-        "longest_ns": found.longest_ns,
-        "occupancy": np.rint(found.occupancy).astype(np.int64),
+        "shortest_ns": kernels.shortest_ns,
+        "longest_ns": kernels.longest_ns,
+        "occupancy": np.rint(kernels.occupancy).astype(np.int64),
         "moved_bytes": moved,
         "bytes_per_s": np.rint(moved / time_ns * 1e9).astype(np.int64),
     }

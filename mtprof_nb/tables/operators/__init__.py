@@ -1,0 +1,1 @@
+"""The table of operators: groups of events, their costs, and columns."""
