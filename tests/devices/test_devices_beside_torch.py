@@ -195,13 +195,18 @@ def test_device_time_of_lines_equals_that_of_hook_kineto(gpu: SimulatedDevice) -
 
 def test_an_error_and_an_interrupt_in_the_block_leave_whole_recordings(gpu: SimulatedDevice) -> None:
     gpu.plan("aten::add", Work("sim_add"))
-    for error in (ValueError, KeyboardInterrupt):
-        prof = recorded()
-        with pytest.raises(error), prof:
+
+    def fail(prof: mtp.profile, error: type[BaseException]) -> None:
+        with prof:
             add(gpu, 2)
             if error is KeyboardInterrupt:
                 os.kill(os.getpid(), signal.SIGINT)
             raise error
+
+    for error in (ValueError, KeyboardInterrupt):
+        prof = recorded()
+        with pytest.raises(error):
+            fail(prof, error)
         assert names(prof.trace, prof.trace.on_device) == ["sim_add"] * 2
 
 

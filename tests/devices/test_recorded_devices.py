@@ -197,6 +197,15 @@ def test_launches_outside_ops_and_lost_records_have_no_owner(gpu: SimulatedDevic
     assert (prof.trace.launcher[prof.trace.on_device] < 0).sum() == 3
 
 
+def test_kernels_whose_records_were_dropped_are_told(gpu: SimulatedDevice) -> None:
+    gpu.settings(lost_works=3)
+    with recorded() as prof:
+        for _ in range(9):
+            gpu.launch(Work("kernel"))
+    assert prof.trace.on_device.sum() == 6
+    assert prof.trace.notes == ("3 kernels are missing: Kineto has dropped their records; record less at a time",)
+
+
 def test_a_kernel_that_ends_after_the_recording_is_whole(gpu: SimulatedDevice) -> None:
     gpu.settings(late_ns=50_000_000_000)
     with recorded() as prof:
@@ -268,9 +277,13 @@ def test_each_window_of_a_schedule_has_its_own_kernels(gpu: SimulatedDevice) -> 
 def test_at_the_limit_of_events_devices_end_with_the_ops(gpu: SimulatedDevice) -> None:
     gpu.plan("aten::add", Work("sim_add"))
     ones = torch.ones(2)
-    with pytest.warns(mtp.MtprofWarning, match="max_events"), recorded(max_events=300) as prof, gpu.on():
+    prof = recorded(max_events=300)
+    prof.start()
+    with gpu.on():
         for _ in range(500):
             ones.add(1)
+    with pytest.warns(mtp.MtprofWarning, match="max_events"):
+        prof.stop()
     trace = prof.trace
     assert len(trace) <= 300
     assert trace.unrecorded

@@ -25,6 +25,7 @@ from mtprof_nb.capture.kineto.tensor_operators import TensorOperators
 from mtprof_nb.capture.samples.thread_names import running_threads
 from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
 from mtprof_nb.capture.torch_facts.garbage_collector import frames_of_others
+from mtprof_nb.capture.torch_facts.silent_kineto import silent_kineto
 from mtprof_nb.capture.torch_facts.switched_off import without_switched_off
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.model.merge import merge
@@ -102,7 +103,7 @@ class KinetoHook(Hook):
         profiler = torch_profiler.make_profiler(
             self._torch, self._request, all_threads=self.threads.are_all, with_python=with_python
         )
-        with torch_profiler.silent_kineto():
+        with silent_kineto():
             profiler._prepare_trace()
         self.profiler = profiler
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from mtprof_nb.capture.activities import DEVICES
@@ -85,19 +83,6 @@ def asks_for_all_threads(config: Any) -> bool:
     with_it, without_it = (type(config)(profile_all_threads=choice).__getstate__() for choice in (True, False))
     states = zip(config.__getstate__(), with_it, without_it, strict=True)
     return all(asked == chosen for asked, chosen, other in states if chosen != other)
-
-
-@contextmanager
-def silent_kineto() -> Iterator[None]:
-    """Keep Kineto from printing: it reads its log level once, when it is first prepared."""
-    key = "KINETO_LOG_LEVEL"
-    is_set = key in os.environ
-    os.environ.setdefault(key, "6")
-    try:
-        yield
-    finally:
-        if not is_set:
-            os.environ.pop(key, None)
 
 
 class KinetoScope:

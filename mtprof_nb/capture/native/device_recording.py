@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mtprof_nb.capture.native.kineto_rows import DeviceRows, joined, read_rows
+from mtprof_nb.capture.native.kineto_rows import DeviceRows, joined, missing_kernels, read_rows
 from mtprof_nb.capture.torch_facts.patches import Patches
 from mtprof_nb.capture.torch_facts.silent_kineto import silent_kineto
 from mtprof_nb.model.schema import TIMES
@@ -46,6 +46,8 @@ class DeviceRecording:
         self._most_rows = 0
         self._patches = Patches()
         self._is_watching = False
+        self._torch = torch
+        self._module = torch._C._get_privateuse1_backend_name() if device == "NPU" else device.lower()
         self._owners = (torch.autograd, torch.autograd.profiler)
         self._lock = threading.RLock()
         self._is_wanted = self._is_prepared = self._is_recording = False
@@ -115,6 +117,7 @@ class DeviceRecording:
             return
         kept = sum(map(len, self._parts))
         try:
+            self._wait_for_device()
             columns = self._recorder.stop_devices(max(self._most_rows - kept, 0))
         except (RuntimeError, MemoryError) as error:
             self._note(f"what devices did is lost: {error}")
@@ -123,6 +126,15 @@ class DeviceRecording:
             self._read(columns)
         elif was_recording:
             self._note(_LOST)
+
+    def _wait_for_device(self) -> None:
+        """Let all that was launched end: Kineto hands out no record of it before. A device never used is left so."""
+        module: Any = getattr(self._torch, self._module, None)
+        try:
+            if hasattr(module, "is_initialized") and module.is_initialized():
+                module.synchronize()
+        except Exception as error:
+            self._note(f"the last kernels may be missing: the device did not end its work ({error})")
 
     def _read(self, columns: Mapping[str, Any]) -> None:
         rows = read_rows(columns)
@@ -135,6 +147,8 @@ class DeviceRecording:
         if taken >= _NEARLY_FULL * self._buffer_bytes:
             limit = self._buffer_bytes >> 20
             self._note(f"the end of what devices did is missing: Kineto's {limit:,} MB were full; use a schedule")
+        if missing := missing_kernels(rows):
+            self._note(f"{missing:,} kernels are missing: Kineto has dropped their records; record less at a time")
         self._parts.append(rows)
 
     def abandon(self) -> None:

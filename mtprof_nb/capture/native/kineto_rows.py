@@ -33,6 +33,8 @@ _ENDS = {
     "user_annotation": DEVICE_SCOPE,
     "mtia_workloadd": DEVICE_SCOPE,
 }
+#: How the names of calls begin that launch one kernel each.
+_LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunch")
 _TYPES: dict[str, npt.DTypeLike] = {
     **dict.fromkeys(("start", "duration", "resource", "correlation"), np.int64),
     **dict.fromkeys(("device", "name", "facts"), np.int32),
@@ -91,6 +93,12 @@ def read_rows(raw: Mapping[str, Any]) -> DeviceRows:
         facts=columns["facts"],
         fact_texts=tuple(raw["fact_texts"]),
     )
+
+
+def missing_kernels(rows: DeviceRows) -> int:
+    """How many calls have launched a kernel of which nothing is known: Kineto has dropped its record."""
+    launches = np.array([*(name.startswith(_LAUNCHES) for name in rows.names), False])[rows.name] & rows.is_call
+    return int((~np.isin(rows.correlation[launches], rows.correlation[~rows.is_call])).sum())
 
 
 def joined(parts: Sequence[DeviceRows]) -> DeviceRows:

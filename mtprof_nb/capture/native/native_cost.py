@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from mtprof_nb.capture.native.recorder_loading import recorder
-from mtprof_nb.model.trace import Bool, Trace
+from mtprof_nb.model.trace import RUNTIME, Bool, Trace
 
 #: Used where another observer of ops is active, so that the cost cannot be measured.
 _USUAL_NS = 200.0
@@ -29,6 +29,8 @@ _LISTS = ("TensorList", "ScalarList")
 
 def cost_ns(trace: Trace) -> int:
     """An estimate of the time that it took to record `trace`, which this process has recorded."""
+    if trace.launcher is not None:  # devices record themselves
+        trace = trace.take(~(trace.on_device | (trace.kind == RUNTIME)))
     inside = int(np.count_nonzero(_is_inside(trace)))
     cost = _INSIDE * inside + _OUTERMOST * (len(trace) - inside)
     cost += _NODE * _count(trace.name, [name.startswith(_NODE_NAME) for name in trace.names])
