@@ -19,7 +19,10 @@ def order_of(start_ns: Int64, duration_ns: Int64) -> Int64 | None:
     later, longer = np.diff(start_ns), np.diff(duration_ns)
     if np.all((later > 0) | ((later == 0) & (longer <= 0))):
         return None
-    return np.lexsort((-duration_ns, start_ns))
+    # Few begin at one moment, and what several recorders have each in order is merged.
+    order = np.argsort(start_ns, kind="stable")
+    later, longer = np.diff(start_ns[order]), np.diff(duration_ns[order])
+    return order if np.all((later > 0) | (longer <= 0)) else np.lexsort((-duration_ns, start_ns))
 
 
 def nest_intervals(starts: Int64, ends: Int64) -> tuple[Int64, Int64]:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -48,42 +49,55 @@ def with_devices(
         "duration": np.concatenate((rows.duration, scopes.duration)),
         "name": np.concatenate((name[len(columns["names"]) :][rows.name], name[columns["name"][scopes.scope]])),
         "thread": np.concatenate((places.track, scopes.track)),
-        "extra": np.append(extra, np.full(len(scopes), -1)),
-        "kind": np.append(rows.kind, np.full(len(scopes), DEVICE_SCOPE)),
+        "extra": _extended(extra, len(scopes), -1),
+        "kind": _extended(rows.kind, len(scopes), DEVICE_SCOPE),
     }
-    ops, added = len(columns["start"]), len(own["start"])
-    made = dict(columns)
-    for column, absent in _ABSENT.items():
-        if len(columns[column]) == ops:
-            before = name[columns["name"]] if column == "name" else columns[column]
-            more = own[column] if column in own else np.full(added, absent)
-            made[column] = np.concatenate((before, more.astype(before.dtype)))
-    made |= {"names": names, "extras": extras}
-    nothing = np.full(ops, -1)
-    launch = np.where(join.launch >= 0, join.launch + ops, -1)
+    at = _Positions.of(columns, own)
+    made = dict(columns) | {
+        column: at.placed(columns[column], own.get(column, absent))
+        for column, absent in _ABSENT.items()
+        if len(columns[column]) == len(columns["start"])
+    }
+    made["name"] = at.placed(name[columns["name"]], own["name"])
+    made |= {"names": names, "extras": extras, "block_event": at.of_ops[columns["block_event"]]}
+    nothing = np.full(len(columns["start"]), -1, np.int32)
     facts: Columns = {
-        "launcher": np.concatenate((nothing, join.launcher, scopes.scope)).astype(np.int32),
-        "launch": np.concatenate((nothing, launch, np.full(len(scopes), -1))).astype(np.int32),
+        "launcher": at.placed(nothing, np.concatenate((at.of_ops[join.launcher], at.of_ops[scopes.scope]))),
+        "launch": at.placed(nothing, _extended(at.of_rows[join.launch], len(scopes), -1)),
         "device": on_device(made["kind"]).astype(np.int8),
-        "device_index": np.array([*(index for index in places.index_of_track), 0], np.int8)[made["thread"]],
+        "device_index": np.array([*places.index_of_track, 0], np.int8)[made["thread"]],
         "devices": ("CPU", device) if len(own["start"]) else ("CPU",),
+        "tracks": places.all_tracks(device),
     }
-    _put_in_order(made, facts)
-    return made, facts | {"tracks": places.all_tracks(device)}
+    return made, facts
 
 
-def _put_in_order(made: Columns, facts: Columns) -> None:
-    order, total = order_of(made["start"], made["duration"]), len(made["start"])
-    if order is None:
-        return
-    where = np.full(total + 1, -1, np.int32)
-    where[order] = np.arange(total, dtype=np.int32)
-    for column in _ABSENT:
-        if len(made[column]) == total:
-            made[column] = made[column][order]
-    facts |= {column: facts[column][order] for column in ("device", "device_index")}
-    facts |= {column: where[facts[column][order]] for column in ("launcher", "launch")}
-    made["block_event"] = where[made["block_event"]]
+def _extended(column: Any, count: int, value: int) -> Any:
+    return np.append(column, np.full(count, value, column.dtype))
+
+
+@dataclass(frozen=True)
+class _Positions:
+    """The position in a trace of each op and of each other row, and after them -1, for -1."""
+
+    of_ops: Int32
+    of_rows: Int32
+
+    @classmethod
+    def of(cls, columns: Columns, own: Columns) -> _Positions:
+        start, duration = (np.concatenate((columns[name], own[name])) for name in ("start", "duration"))
+        order, ops = order_of(start, duration), len(columns["start"])
+        where = np.arange(len(start), dtype=np.int32)
+        if order is not None:
+            where[order] = np.arange(len(start), dtype=np.int32)
+        return cls(np.append(where[:ops], np.int32(-1)), np.append(where[ops:], np.int32(-1)))
+
+    def placed(self, of_ops: Any, of_rows: Any) -> Any:
+        """One column of the values of ops and of other rows, where each belongs."""
+        found = np.empty(len(self.of_ops) + len(self.of_rows) - 2, of_ops.dtype)
+        found[self.of_ops[:-1]] = of_ops
+        found[self.of_rows[:-1]] = of_rows
+        return found
 
 
 @dataclass(frozen=True)
