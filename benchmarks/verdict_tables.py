@@ -134,7 +134,7 @@ def _recordings(recordings: list[Any]) -> str:
 
 def _compared(runs: list[list[int]]) -> Iterator[tuple[str, list[str], list[float]]]:
     """Answers and ratios of comparisons of one recording with another one, and of five with five."""
-    from mtprof_nb.comparison.verdicts import Runs, judged_once, judged_runs
+    from mtprof_nb.comparison.verdicts import judged_once, judged_runs
 
     times = np.array([np.median(run) for run in runs])
     pairs = list(combinations(range(len(runs)), 2))
@@ -142,7 +142,7 @@ def _compared(runs: list[list[int]]) -> Iterator[tuple[str, list[str], list[floa
     yield "one of each", [verdict.answer for verdict in once], [times[b] / times[a] for a, b in pairs]
     for is_mixed, title in ((False, "five of each, one side after the other"), (True, "five of each, in random order")):
         groups = list(_groups(times, is_mixed))
-        answers = [judged_runs(Runs(a, b, is_mixed), 0.05).answer for a, b in groups]
+        answers = [judged_runs(a, b, 0.05, is_mixed).answer for a, b in groups]
         yield title, answers, [np.median(b) / np.median(a) for a, b in groups]
 
 

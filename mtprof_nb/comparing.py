@@ -36,7 +36,7 @@ class Comparison(Tabular):
     """How program b differs from program a, and whether it is faster."""
 
     def __init__(self, compared: Compared) -> None:
-        #: All that was found, as the views read it.
+        #: All results, as the views read them.
         self.compared = compared
 
     @property
@@ -193,11 +193,11 @@ def _is_function(given: Any) -> bool:
 
 def runs_of(given: Any) -> tuple[Trace, ...]:
     """The recordings of one side; `TypeError` for something else, `LoadError` for a file that cannot be read."""
-    found = tuple(_trace(one) for one in (given if isinstance(given, list | tuple) else [given]))
-    if not found:
+    runs = tuple(_trace(one) for one in (given if isinstance(given, list | tuple) else [given]))
+    if not runs:
         msg = "there is nothing to compare in an empty list: give at least one recording"
         raise ValueError(msg)
-    return found
+    return runs
 
 
 def _trace(given: Any) -> Trace:
@@ -253,7 +253,7 @@ def _compared_functions(
 def _recordings(
     functions: Sequence[Callable[[], Any]], labels: Sequence[str], alternated: Alternated, notes: list[str]
 ) -> tuple[Trace, ...]:
-    """A recording of each function; none after an interrupt, or if one cannot be made, which a note says."""
+    """A recording of each function; none, and a note, after an interrupt or if one cannot be made."""
     if alternated.is_interrupted:
         return ()
     calls = max(1, min(_RECORDED_CALLS, int(_RECORDED_NS / max(*alternated.a_ns, *alternated.b_ns))))

@@ -19,7 +19,7 @@ _OBEYED = re.compile(
 )
 
 
-#: A longer name, or a longer sentence, is cut in the middle where it is shown: its beginning and its end say most.
+#: A longer name, or a longer sentence, is cut in the middle where it is shown.
 LONGEST, LONGEST_SENTENCE = 400, 2_000
 
 
@@ -73,7 +73,7 @@ class BuildError(MtprofError, RuntimeError):
 
 
 class MtprofWarning(UserWarning):
-    """A recording is incomplete or an option has no effect; the message says which."""
+    """A recording is incomplete or an option has no effect."""
 
 
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"

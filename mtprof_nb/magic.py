@@ -11,7 +11,7 @@ from IPython.core import magic
 
 from mtprof_nb.cell import statement
 from mtprof_nb.cell.against import compared, recording_named
-from mtprof_nb.cell.cell_recording import Recording
+from mtprof_nb.cell.cell_recording import CellRecording
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER, Defaults, Flags
 from mtprof_nb.cluster.rank_cell import RankCell
@@ -29,7 +29,7 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
         self.defaults = Defaults()
-        self._recording: Recording | None = None
+        self._recording: CellRecording | None = None
 
     @magic.no_var_expand
     @magic.output_can_be_silenced
@@ -42,8 +42,8 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
         if flags.help:
             return print(PARSER.format_help())  # noqa: T201
         if flags.ranks:
-            found = RankCell(self.shell, flags, self._against(flags)).run(cell or "")
-            return found if flags.returns else None
+            job = RankCell(self.shell, flags, self._against(flags)).run(cell or "")
+            return job if flags.returns else None
         recording = self._recording_of(flags)
         if cell is not None:
             return self._run(recording, cell, self.shell.user_ns, flags)
@@ -83,14 +83,14 @@ class MtprofMagics(magic.Magics):  # type: ignore[misc]
         """End the recording of the running cell and return its profile: the last line of a cell with `-r`."""
         return self._recording.end() if self._recording else None
 
-    def _recording_of(self, flags: Flags) -> Recording:
+    def _recording_of(self, flags: Flags) -> CellRecording:
         deliver_to = partial(deliver, self.shell, flags, self._against(flags))
-        return Recording(self.shell, flags.profile_options, deliver_to, flags.recorded_if_cheap)
+        return CellRecording(self.shell, flags.profile_options, deliver_to, flags.recorded_if_cheap)
 
     def _against(self, flags: Flags) -> Any:
         return None if flags.against is None else recording_named(flags.against, self.shell.user_ns)
 
-    def _run(self, recording: Recording, code: str, local_ns: dict[str, Any], flags: Flags) -> Any:
+    def _run(self, recording: CellRecording, code: str, local_ns: dict[str, Any], flags: Flags) -> Any:
         __tracebackhide__ = True
         value, prof = recording.run(partial(statement.run, self.shell, code, local_ns)), recording.take()
         return prof if flags.returns else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -14,13 +13,14 @@ from typing import Any, ParamSpec, TypeVar, cast
 from mtprof_nb.capture import session as sessions
 from mtprof_nb.capture.activities import DEVICES, as_activity, resolve_activities, supported_activities, with_cuda
 from mtprof_nb.capture.decorated import decorated
-from mtprof_nb.capture.execution_trace import observer_from_environment
 from mtprof_nb.capture.finish import finish
 from mtprof_nb.capture.hook import EventTimes, Request, SoFar
 from mtprof_nb.capture.interrupts import GuardedExit, interrupts_held_back, run_all, when_left
 from mtprof_nb.capture.machine.available_memory import give_back
 from mtprof_nb.capture.schedule import RECORDING, ProfilerAction, Transitions, as_action, record_always, transitions
 from mtprof_nb.capture.session import Options, Session
+from mtprof_nb.capture.torch_private.compiled_code import has_cudagraphs
+from mtprof_nb.capture.torch_scope import observer_from_environment
 from mtprof_nb.capture.trace_metadata import TraceMetadata
 from mtprof_nb.capture.window import Window
 from mtprof_nb.errors import SessionError, warn
@@ -160,7 +160,7 @@ class profile(TraceMetadata, Results):
 
     @property
     def use_device(self) -> str | None:
-        """Torch's name of the recorded device beside the CPU, None where there is none."""
+        """Torch's name of the first recorded device other than the CPU, None where there is none."""
         there = self.activities & supported_activities()
         return next((name.lower() for name in DEVICES if as_activity(name) in there), None)
 
@@ -256,8 +256,7 @@ class profile(TraceMetadata, Results):
 
     def prepare_trace(self) -> None:
         """Open the next window, and warm it up."""
-        inductor = sys.modules.get("torch._inductor.config")
-        self.has_cudagraphs = bool(inductor and inductor.triton.cudagraphs)
+        self.has_cudagraphs = has_cudagraphs()
         self._open_session().prepare(self._new_trace_id())
 
     def start_trace(self) -> None:

@@ -204,18 +204,21 @@ class Results:
 
     def export_memory_timeline(self, path: Path, device: str | None = None) -> None:
         """Write memory over time by category.
-        The suffix chooses the format: `.json`, `.json.gz`, `.raw.json.gz` or `.html`.
+        The suffix chooses the format: `.json`, `.json.gz`, `.raw.json.gz`, or `.html` for the page of
+        `export_html`, opened at the memory of `device`.
 
             >>> prof.export_memory_timeline("memory.html")
         """
-        if fsdecode(path).endswith(".html"):
-            from mtprof_nb.views.page import memory_page
-
-            self.mem_tl = memory_page.write(self.trace, path, device)
-            return
         from mtprof_nb.export import memory_timeline
 
-        self.mem_tl = memory_timeline.write(self.trace, path, device)
+        if not fsdecode(path).endswith(".html"):
+            self.mem_tl = memory_timeline.write(self.trace, path, device)
+            return
+        from mtprof_nb.views.page import html_page
+        from mtprof_nb.views.scene import Scene
+
+        self.mem_tl = memory_timeline.timeline_for(self.trace, path, device)
+        html_page.write(html_page.page(Scene(self.trace, memory_of=str(self.mem_tl.device))), path)
 
     def export_html(
         self,
@@ -272,7 +275,7 @@ class Results:
         """Show the panel under the cell: in a notebook the widget, in a terminal the text.
 
         `name` is its title, `sort` a column of the operators or one of torch's sort keys, `limit`
-        the most rows of the table, `status` a line that says how the program ended. `show_all` adds
+        the most rows of the table, `status` a line about how the program ended. `show_all` adds
         Python frames and runtime calls. Returns the panel, which any front end displays; as the
         value of the same cell it is not displayed twice. marimo displays only the values of cells,
         so there it is only returned. Returns None for text, and if a program executes the notebook.

@@ -83,7 +83,7 @@ def test_the_lines_under_a_cell_that_runs_on_say_how_much_was_recorded_and_how_f
     monkeypatch.setattr(progress.time, "monotonic", lambda: 123.0)
     monkeypatch.setattr(progress.time, "perf_counter_ns", lambda: 50 * S)
     line._read(SoFar(lines=[], ops=[("aten::mm", 1_000)], resident_bytes=0, full_ns=50 * S - 22_409_000_000))
-    line._say()
+    line._show()
 
     assert published[0]["text/plain"].splitlines()[0] == (
         "Cell [2]: recorded the first 591 ms, and is full, 23 s, 90,286 steps (3,930 a second)"

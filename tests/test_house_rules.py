@@ -19,6 +19,9 @@ FOLDERS = ("mtprof_nb", "tests", "scripts", "benchmarks", "notebooks", "docs")
 
 LONGEST_FILE = 400
 FULLEST_FOLDER = 25
+LONGEST_LINE = 100
+#: Lines of the package that are longer, by language: lower the numbers with the code, never raise them.
+LONG_LINES = {".py": 3_133, ".js": 347, ".ts": 23, ".css": 7, ".h": 191, ".cpp": 29}
 #: Files held to less than the rest.
 SHORTER = {"magic.py": 100}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "manager", "data", "info", "misc", "common"}
@@ -96,6 +99,19 @@ def test_no_file_of_source_text_is_too_long() -> None:
     assert {
         path.name: length for path, length in lengths.items() if length > SHORTER.get(path.name, LONGEST_FILE)
     } == {}
+
+
+def test_lines_that_are_too_long_do_not_become_more() -> None:
+    counts = {
+        suffix: sum(
+            len(line) > LONGEST_LINE
+            for path in _sources(suffix)
+            for line in path.read_text(encoding="utf-8").splitlines()
+        )
+        for suffix in LONG_LINES
+    }
+
+    assert {suffix: count for suffix, count in counts.items() if count > LONG_LINES[suffix]} == {}
 
 
 def test_no_folder_of_the_package_is_too_full() -> None:

@@ -10,7 +10,7 @@ from mtprof_nb.model.intervals import (
     covered_length,
     covered_until,
     crossing,
-    distinct,
+    distinct_numbers,
     innermost,
     merged,
     nest_intervals,
@@ -115,6 +115,6 @@ def test_merged_intervals_cover_each_moment_once_and_do_not_touch(pairs):
 
 @pytest.mark.parametrize("values", [[], [3, 0, 3], [7], [10**12, 2, 10**12]])
 def test_distinct_values_and_their_positions(values: list[int]) -> None:
-    found, position = distinct(np.array(values, np.int64))
+    found, position = distinct_numbers(np.array(values, np.int64))
     assert found.tolist() == sorted(set(values))
     assert found[position].tolist() == values

@@ -41,13 +41,17 @@ def test_the_slowest_line_comes_first_and_what_has_no_line_last(trace: Trace) ->
     assert len(lines[1:]) == 2
 
 
-def test_a_dataframe_ranks_the_lines_as_the_panel_does(trace: Trace) -> None:
+def test_the_list_the_table_and_the_dataframe_have_one_order(trace: Trace) -> None:
     pytest.importorskip("pandas")
     outside = {SourceLine(CELL, 4): OutsideOps(9_000, 9_000), SourceLine(CELL, 5): OutsideOps(8_000, 8_000)}
     lines = Lines(replace(trace, outside=outside))
     frame = lines.to_dataframe()
 
-    assert frame["line"].tolist() == [row.line for row in lines.by_time()] == [4, 5, 3, 0]
+    assert frame["line"].tolist() == [row.line for row in lines] == [4, 5, 3, 0]
+    assert [line.partition(" ")[0] for line in lines.table().splitlines()[2:6]] == [
+        *(f"{CELL}:{number}" for number in (4, 5, 3)),
+        "(unattributed)",
+    ]
     assert {row.line: row.outside_error_ns for row in lines if row.line in (4, 5)} == {4: 0, 5: 0}
     assert frame["time_ns"].tolist() == [10_500, 8_000, 7_000, 250]
     assert frame["time_ns"].tolist() == (frame["self_ns"] + frame["outside_ns"]).tolist()
@@ -69,15 +73,15 @@ def test_a_line_has_its_time_outside_ops_also_where_no_op_ran(trace: Trace) -> N
     lines = Lines(replace(trace, outside=outside))
 
     assert [(row.line, row.self_ns, row.outside_ns, row.time_ns, row.total_ns, row.has_ops) for row in lines] == [
+        (5, 0, 9_000, 9_000, 9_000, False),
         (3, 7_000, 40, 7_040, 7_090, True),
         (4, 1_500, 0, 1_500, 1_500, True),
-        (5, 0, 9_000, 9_000, 9_000, False),
         (1, 0, 0, 0, 9_000, False),
         (0, 250, 0, 250, 250, True),
     ]
     text = lines.table(sort_by="outside_ns").splitlines()
     assert text[0].split()[-5:] == ["Outside", "ops", "Total", "Ops", "Source"]
-    assert text[2].endswith("  9.00 µs   9.00 µs    –  loss.backward()")
+    assert text[2].endswith("  9.00 µs   9.00 µs    0  loss.backward()")
     assert repr(lines).splitlines()[2].startswith(f"{CELL}:5")
     assert {row.outside_ns for row in Lines(trace)} == {None}
     assert repr(Lines(trace)).splitlines()[2].startswith(f"{CELL}:3")
@@ -96,8 +100,8 @@ def test_the_text_is_an_aligned_table_with_its_totals(trace: Trace) -> None:
         "Line                       Self   Share   Forward  Backward     Total  Ops  Source",
         "-" * 90,
         "<ipython-input-4-0>:3   7.00 µs  75.7 %   2.00 µs   5.00 µs   7.00 µs    2  y = model(x)",
-        "<ipython-input-4-0>:4   1.50 µs  16.2 %   1.50 µs         –   1.50 µs    1  loss = y.sum()",
-        "(unattributed)         0.250 µs   2.7 %  0.250 µs         –  0.250 µs    1",
+        "<ipython-input-4-0>:4   1.50 µs  16.2 %   1.50 µs      0 µs   1.50 µs    1  loss = y.sum()",
+        "(unattributed)         0.250 µs   2.7 %  0.250 µs      0 µs  0.250 µs    1",
         "",
         "All lines: 8.75 µs, 4 ops",
     ]

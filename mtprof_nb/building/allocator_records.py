@@ -65,7 +65,7 @@ def _with_unseen_releases(trace: Trace, records: Allocations, own: Int64, reused
     outside = _starts_of_outermost_ops(trace, records, later) - 1
     moment = np.where(outside > records.time_ns[earlier], outside, records.time_ns[later])
     rows = np.concatenate((own, later))
-    found = replace(
+    joined = replace(
         records.take(rows),
         time_ns=np.concatenate((records.time_ns[own], moment)),
         nbytes=np.concatenate((records.nbytes[own], -records.nbytes[earlier])),
@@ -73,7 +73,7 @@ def _with_unseen_releases(trace: Trace, records: Allocations, own: Int64, reused
     )
     # At one moment, a release comes right before the allocation at the same address.
     is_unseen = np.arange(len(rows)) >= len(own)
-    return found.take(np.lexsort((2 * rows - is_unseen, found.time_ns)))
+    return joined.take(np.lexsort((2 * rows - is_unseen, joined.time_ns)))
 
 
 def _starts_of_outermost_ops(trace: Trace, records: Allocations, rows: Int64) -> Int64:
@@ -87,7 +87,7 @@ def _starts_of_outermost_ops(trace: Trace, records: Allocations, rows: Int64) ->
 def _running_totals(records: Allocations) -> Int64:
     """The bytes that each device holds at least, of this recording.
 
-    A sum below zero shows that memory from before the recording was released. Records without addresses do not tell
+    A sum below zero shows that memory from before the recording was released. Records without addresses do not show
     which: all that the recording held is then taken as released.
     """
     total = np.zeros(len(records), np.int64)

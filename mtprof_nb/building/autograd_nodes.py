@@ -49,7 +49,7 @@ def link(
 ) -> NodeLinks:
     """Phases by enclosing scope and autograd's nodes; forward ops by thread and sequence number.
 
-    `forward_threads` tells, for rows of nodes, the numbers of the threads that made them. `counters` has autograd's
+    `forward_threads` returns, for rows of nodes, the numbers of the threads that made them. `counters` has autograd's
     next number at the end of the recording, by native thread, as far as it is known. `flows` has the forward
     op of each node for which another recorder found it, and -1 for all others. `in_module` has the events that ran
     inside the call of a module, where there are no Python calls that show it.
@@ -142,11 +142,11 @@ def _forward_of_nodes(columns: RecordedEvents, is_engine: Bool, forward_threads:
     makers, maker_key = makers[order], maker_key[order]
     node_key = forward_thread * width + numbers[nodes]
     last = np.maximum(np.searchsorted(maker_key, node_key, side="right") - 1, 0)
-    found = maker_key[last] == node_key
+    has_maker = maker_key[last] == node_key
     below = (maker_key[last] < node_key) & (maker_key[last] // width == forward_thread)
-    found |= below & ~_is_node_of(columns, _IN_CPP)[nodes]
-    found &= ~_is_node_of(columns, _GRAPH_ROOT)[nodes]
-    forward[nodes[found]] = makers[last[found]]
+    has_maker |= below & ~_is_node_of(columns, _IN_CPP)[nodes]
+    has_maker &= ~_is_node_of(columns, _GRAPH_ROOT)[nodes]
+    forward[nodes[has_maker]] = makers[last[has_maker]]
     return forward
 
 

@@ -19,14 +19,14 @@ def paths_by_callers(called: Sequence[CalledModule], known: Mapping[int, str]) -
 
     Where the caller called several of one class, they are numbered: `Net.Linear_0` and `Net.Linear_1`.
     """
-    alike: dict[tuple[int, str], dict[int, int]] = {}
+    of_caller: dict[tuple[int, str], dict[int, int]] = {}
     for module in called:
         if module.address not in known:
-            siblings = alike.setdefault((module.caller, module.class_name), {})
+            siblings = of_caller.setdefault((module.caller, module.class_name), {})
             siblings.setdefault(module.address, len(siblings))
     paths: list[str] = []
     for address, name, caller in called:
-        siblings = alike.get((caller, name), {})
+        siblings = of_caller.get((caller, name), {})
         if address in known or caller < 0:
             paths.append(known.get(address, name))
         else:

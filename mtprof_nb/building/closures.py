@@ -38,7 +38,7 @@ def with_closures(fields: Columns) -> Int8:
     backward = backward[np.lexsort((forward[backward], scope[forward[backward]]))]
     makers = forward[backward]
     with_autograd = (kind == OP) & (fields["sequence_nr"] >= 0)
-    found = phase.copy()
+    phases = phase.copy()
     for step in np.unique(scope[makers]).tolist():
         if step < 0 or not names[fields["name"][step]].startswith(_STEP):
             continue
@@ -46,14 +46,17 @@ def with_closures(fields: Columns) -> Int8:
         is_inside = start_ns[backward[known]] < end_ns[step]
         made_by, passed_ns = makers[known][is_inside], np.sort(start_ns[backward[known]][is_inside])
         for chosen in _of_closures(start_ns, rows[inside], made_by, passed_ns, outermost, with_autograd):
-            found[chosen] = np.where(kind[chosen] == OP, FORWARD, OTHER)
-    return found
+            phases[chosen] = np.where(kind[chosen] == OP, FORWARD, OTHER)
+    return phases
 
 
 def _of_closures(
     start_ns: Int64, rows: Int64, makers: Int64, passed_ns: Int64, outermost: Int64, with_autograd: Bool
 ) -> Iterator[Int64]:
-    """Of one step's `rows` those before each backward pass, which differentiates `makers` at `passed_ns`."""
+    """The `rows` of one step that belong to each of its backward passes.
+
+    The passes began at `passed_ns` and differentiate `makers`.
+    """
     if not len(makers):
         return
     passes, first = np.unique(np.searchsorted(passed_ns, start_ns[makers], side="right"), return_index=True)

@@ -33,8 +33,8 @@ def used_part(position: Int32, table: Sequence[T]) -> tuple[Int32, tuple[T, ...]
     return moved[position], tuple(compress(table, is_used.tolist()))
 
 
-def distinct(objects: Sequence[T]) -> tuple[Int64, list[T]]:
-    """For each object a position in the list that follows: each object once, by identity, in order of appearance."""
+def distinct_objects(objects: Sequence[T]) -> tuple[Int64, list[T]]:
+    """For each object its position in the list that follows, which has each one once, by identity."""
     if not objects:
         return np.empty(0, np.int64), []
     identity = np.fromiter(map(id, objects), np.int64, len(objects))
@@ -46,17 +46,17 @@ def distinct(objects: Sequence[T]) -> tuple[Int64, list[T]]:
 
 
 def describe(raw: Sequence[Any], read: Callable[[Any], Any]) -> tuple[Int32, tuple[Any, ...]]:
-    """Positions in the table of what `read` makes of each object, called once for each; None becomes -1."""
-    position, objects = distinct(raw)
+    """For each object the position of its `read` value in the table that follows; -1 where that is None."""
+    position, objects = distinct_objects(raw)
     described, table = intern([read(one) for one in objects])
     return described[position], table
 
 
 def first_with_number(numbers: Int64, among: Int64, wanted: Int64, has_one: Bool) -> Int32:
-    """For each row that has a number it wants, the first of the rows `among` with that number, or -1."""
-    found = np.full(len(numbers), -1, np.int32)
+    """For each row of `has_one`, the first of the rows `among` whose number is the one `wanted`, or -1."""
+    row_with = np.full(len(numbers), -1, np.int32)
     if not len(among):
-        return found
+        return row_with
     own, asking = numbers[among], np.flatnonzero(has_one)
     first, last = int(own.min()), int(own.max())
     if last - first < _DENSE * len(numbers):
@@ -64,10 +64,10 @@ def first_with_number(numbers: Int64, among: Int64, wanted: Int64, has_one: Bool
         # Of several rows with one number, the first is written last.
         row_of[own[::-1] - first] = among[::-1]
         asking = asking[(wanted[asking] >= first) & (wanted[asking] <= last)]
-        found[asking] = row_of[wanted[asking] - first]
-        return found
+        row_with[asking] = row_of[wanted[asking] - first]
+        return row_with
     among = among[np.argsort(own, kind="stable")]
     slot = np.minimum(np.searchsorted(numbers[among], wanted[asking]), len(among) - 1)
     there = numbers[among[slot]] == wanted[asking]
-    found[asking[there]] = among[slot[there]]
-    return found
+    row_with[asking[there]] = among[slot[there]]
+    return row_with

@@ -33,8 +33,11 @@ class NotedScope:
     keywords: Mapping[str, Any]
 
 
-def with_inputs(fields: Columns, scopes: Sequence[NotedScope]) -> Columns:
-    """Columns of inputs with those of `scopes`. A name and a thread are left out if some scopes were not recorded."""
+def with_noted_inputs(fields: Columns, scopes: Sequence[NotedScope]) -> Columns:
+    """Columns of inputs, to which those of `scopes` are added.
+
+    Scopes of one name and thread get none if the recording has another number of them.
+    """
     groups: dict[tuple[int, str], list[NotedScope]] = {}
     for scope in sorted(scopes, key=attrgetter("entered_ns")):
         groups.setdefault((scope.native_id, scope.name), []).append(scope)

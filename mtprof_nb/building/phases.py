@@ -2,10 +2,10 @@
 
 - An op is forward if autograd made a node for it, or for an op inside it; so is everything inside such an op.
 - An op that runs inside the call of an `nn.Module` is forward, with autograd or without. Modules are known where stacks
-  or modules are recorded: without them, evaluation under `no_grad` beside training is other, as is the clipping of
+  or modules are recorded: without them, evaluation under `no_grad` next to training is other, as is the clipping of
   gradients, which looks the same.
-- A recording in which autograd recorded no op, and nothing is backward or of an optimizer, has no training to tell
-  apart: all of its ops are forward.
+- A recording in which autograd recorded no op, and nothing is backward or of an optimizer, is not
+  of training: all of its ops are forward.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def phases(events: RecordedEvents, recorded: Bool, is_backward: Bool, in_step: B
 
 
 def settled(phase: Int8, undecided: Bool, is_in_module: Bool) -> Int8:
-    """`phase`, where ops that autograd did not record are forward if they ran in a module, or nothing is training."""
+    """Decide `undecided` ops: forward if they ran in a module or nothing is training, else other."""
     is_training = (phase[~undecided] != OTHER).any()
-    found = phase.copy()
-    found[undecided] = OTHER if is_training else FORWARD
-    found[undecided & is_in_module] = FORWARD
-    return found
+    decided = phase.copy()
+    decided[undecided] = OTHER if is_training else FORWARD
+    decided[undecided & is_in_module] = FORWARD
+    return decided

@@ -45,18 +45,18 @@ class RecordedEvents:
 
     @cached_property
     def is_op(self) -> Bool:
-        found: Bool = self.kind == OP
-        return found
+        are_ops: Bool = self.kind == OP
+        return are_ops
 
     @cached_property
     def is_scope(self) -> Bool:
-        found: Bool = self.kind == SCOPE
-        return found
+        are_scopes: Bool = self.kind == SCOPE
+        return are_scopes
 
     @cached_property
     def is_python(self) -> Bool:
-        found: Bool = self.kind == PYTHON
-        return found
+        are_calls: Bool = self.kind == PYTHON
+        return are_calls
 
     def scopes_of(self, prefix: str) -> Bool:
         """The scopes whose name begins so."""

@@ -29,8 +29,8 @@ class ThreadIntervals:
         """The rows of `mask`, for each thread that has some, sorted by start, the longer first."""
         return [rows for rows, _, _ in by_thread(np.flatnonzero(mask), self.thread, self.start, self.end)]
 
-    def _beside(self, outers: list[Int64], threads: Int32) -> Iterator[tuple[Int64, Int64]]:
-        """For each of `outers`, rows of one thread each, the positions of that thread in `threads`."""
+    def _rows_of_threads(self, outers: list[Int64], threads: Int32) -> Iterator[tuple[Int64, Int64]]:
+        """Pairs of the rows of one thread, an item of `outers`, and the positions of that thread in `threads`."""
         if len(outers) <= _FEW:
             yield from ((outer, np.flatnonzero(threads == self.thread[outer[0]])) for outer in outers)
             return
@@ -40,52 +40,52 @@ class ThreadIntervals:
 
     def inside(self, mask: Bool) -> Bool:
         """Whether each row started while a row of `mask` was running (a row of `mask` counts itself)."""
-        found = mask.copy()
-        for outer, here in self._beside(self.by_thread(mask), self.thread):
-            found[here] |= covered(self.start[outer], self.end[outer], self.start[here])
-        return found
+        is_inside = mask.copy()
+        for outer, here in self._rows_of_threads(self.by_thread(mask), self.thread):
+            is_inside[here] |= covered(self.start[outer], self.end[outer], self.start[here])
+        return is_inside
 
     def innermost(self, mask: Bool) -> Int64:
         """The last-starting row of `mask` that was running as each row started, or -1 (a row of `mask` is its own)."""
         return np.where(mask, np.arange(len(self)), self.running(mask, self.thread, self.start))
 
     def running(self, mask: Bool, threads: Int32, times: Int64) -> Int64:
-        """The last-starting row of `mask` that was running at each of `times` on the thread beside it, or -1."""
-        found = np.full(len(times), -1, np.int64)
-        for outer, here in self._beside(self.by_thread(mask), threads):
+        """The last-starting row of `mask` that was running at each of `times`, on its thread in `threads`, or -1."""
+        row = np.full(len(times), -1, np.int64)
+        for outer, here in self._rows_of_threads(self.by_thread(mask), threads):
             start, end = self.start[outer], self.end[outer]
             position = innermost(start, end, nest_intervals(start, end)[0], times[here])
-            found[here] = np.where(position >= 0, outer[position], -1)
-        return found
+            row[here] = np.where(position >= 0, outer[position], -1)
+        return row
 
     def outermost(self, mask: Bool) -> Int64:
         """For each row of `mask` the outermost row of `mask` around it, which may be itself; -1 for all other rows."""
-        found = np.full(len(self), -1, np.int64)
+        row = np.full(len(self), -1, np.int64)
         for rows in self.by_thread(mask):
             ended = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(self.end[rows])[:-1])
             is_outermost = self.start[rows] >= ended
-            found[rows] = rows[is_outermost][np.cumsum(is_outermost) - 1]
-        return found
+            row[rows] = rows[is_outermost][np.cumsum(is_outermost) - 1]
+        return row
 
     def spread(self, mask: Bool, chosen: Bool) -> Bool:
         """The rows of `mask` whose outermost row is chosen, or contains a chosen one."""
         outermost = self.outermost(mask)
         is_hit = np.zeros(len(self) + 1, np.bool_)
         is_hit[outermost[chosen & mask]] = True
-        found: Bool = is_hit[outermost]
-        return found
+        hit: Bool = is_hit[outermost]
+        return hit
 
     def parents(self, mask: Bool) -> Int64:
         """For each row of `mask` the innermost other row of `mask` around it, or -1; -1 for all other rows."""
-        found = np.full(len(self), -1, np.int64)
+        parent = np.full(len(self), -1, np.int64)
         for rows in self.by_thread(mask):
             position, _ = nest_intervals(self.start[rows], self.end[rows])
-            found[rows] = np.where(position >= 0, rows[position], -1)
-        return found
+            parent[rows] = np.where(position >= 0, rows[position], -1)
+        return parent
 
     def crossing(self, mask: Bool) -> Bool:
         """The rows of `mask` that overlap another one of `mask`, where neither holds the other."""
-        found = np.zeros(len(self), np.bool_)
+        crosses = np.zeros(len(self), np.bool_)
         for rows in self.by_thread(mask):
-            found[rows] = crossing(self.start[rows], self.end[rows])
-        return found
+            crosses[rows] = crossing(self.start[rows], self.end[rows])
+        return crosses

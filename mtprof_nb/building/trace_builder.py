@@ -12,16 +12,17 @@ their tables. Some are completed:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from mtprof_nb.building.allocator_records import UnownedRecords, with_records
 from mtprof_nb.building.autograd_nodes import NodeLinks
 from mtprof_nb.building.closures import with_closures
-from mtprof_nb.building.noted_scopes import NotedScope, with_inputs
-from mtprof_nb.building.parameters import OwnParameters, updated_parameters
+from mtprof_nb.building.interning import intern
+from mtprof_nb.building.noted_scopes import NotedScope, with_noted_inputs
 from mtprof_nb.building.recorded_events import RecordedEvents
+from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.device_facts import device_facts
 from mtprof_nb.model.trace import (
     BACKWARD,
@@ -31,10 +32,14 @@ from mtprof_nb.model.trace import (
     OTHER,
     Columns,
     Int8,
+    Int64,
     Trace,
     correlation_ids,
     on_device,
 )
+
+#: For rows of events, the parameter that each one has among its inputs, or None.
+OwnParameters = Callable[[Int64], Sequence[str | None]]
 
 
 def build(
@@ -49,18 +54,18 @@ def build(
 ) -> Trace:
     """The trace of `events`.
 
-    `scopes` have inputs that were noted beside the recording. `own_parameters` tells the parameters
+    `scopes` have inputs that were noted apart from the recording. `own_parameters` returns the parameters
     that ops of an optimizer have as inputs. `input_devices` has a type of device and for each event
     the index of the one that its inputs are on, or -1. `records` are the allocator's, where the
-    recorder does not tell which event made each.
+    recorder does not know which event made each.
     """
     made = _columns(events, links) | facts
     del facts  # so that a column which is completed below is freed
     made |= _phases(made)
     made |= _inputs(made, events)
-    made |= with_inputs(made, scopes)
+    made |= with_noted_inputs(made, scopes)
     if own_parameters is not None:
-        made |= updated_parameters(made, events.intervals, own_parameters)
+        made |= _updated_parameters(made, events.intervals, own_parameters)
     if input_devices is not None:
         made |= _on_devices(made, *input_devices)
     if made.get("extras") or on_device(made["kind"]).any():
@@ -101,14 +106,43 @@ def _phases(made: Columns) -> Columns:
 
 
 def _inputs(made: Columns, events: RecordedEvents) -> Columns:
-    found: Columns = {}
+    columns: Columns = {}
     if made.get("shape") is not None:
         has_any = np.array([*map(bool, made["shapes"]), False])[made["shape"]]
-        found["shape"] = np.where((made["kind"] == OP) | has_any, made["shape"], np.int32(-1))
+        columns["shape"] = np.where((made["kind"] == OP) | has_any, made["shape"], np.int32(-1))
     if made.get("flops") is not None:
         is_inside = events.intervals.parents(made["flops"] >= 0) >= 0
-        found["flops"] = np.where(is_inside, -1, made["flops"])
-    return found
+        columns["flops"] = np.where(is_inside, -1, made["flops"])
+    return columns
+
+
+def _updated_parameters(made: Columns, intervals: ThreadIntervals, own: OwnParameters) -> Columns:
+    """Columns `parameter` and `parameters`; `own` is asked for the outermost ops of optimizers.
+
+    An op on a temporary belongs to the parameter of the ops before and after it, if both have the
+    same.
+    """
+    is_updating = (made["phase"] == OPTIMIZER) & (made["kind"] == OP)
+    parameter = np.full(len(is_updating), -1, np.int32)
+    if not is_updating.any():
+        return {"parameter": parameter}
+    rows = np.concatenate(intervals.by_thread(is_updating))
+    is_outermost = intervals.outermost(is_updating)[rows] == rows
+    numbers, names = intern(_between(own(rows[is_outermost])))
+    parameter[rows] = numbers[np.cumsum(is_outermost) - 1]
+    return {"parameter": parameter, "parameters": names}
+
+
+def _between(known: Sequence[str | None]) -> list[str | None]:
+    """`known` with each gap between two ops of one parameter filled."""
+    filled, last = list(known), -1
+    for index, name in enumerate(known):
+        if name is None:
+            continue
+        if last >= 0 and known[last] == name:
+            filled[last:index] = [name] * (index - last)
+        last = index
+    return filled
 
 
 def _on_devices(made: Columns, name: str, index: Int8) -> Columns:

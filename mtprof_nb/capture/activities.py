@@ -90,8 +90,8 @@ def resolve_activities(items: Iterable[Any] | None) -> tuple[frozenset[str], Map
             if kinds is not None:
                 filters[activity.value] = kinds
     if not supported & chosen:
-        asked, found = (", ".join(sorted(names)) for names in (chosen, supported))
-        msg = f"none of these activities can be recorded here: {asked or 'an empty list'}; supported are {found}"
+        asked, possible = (", ".join(sorted(names)) for names in (chosen, supported))
+        msg = f"none of these activities can be recorded here: {asked or 'an empty list'}; supported are {possible}"
         raise ValueError(msg)
     _warn_of(chosen - supported)
     return supported & chosen, filters
@@ -120,5 +120,5 @@ def with_cuda(activities: Iterable[Any] | None, use_cuda: bool | None) -> Iterab
 
 
 def device_type_name(torch_name: str) -> str:
-    """The contract's name of a torch device type: CPU, CUDA, NPU for a renamed PrivateUse1, …"""
+    """The name that recordings have for a torch device type: CPU, CUDA, NPU for a renamed PrivateUse1, …"""
     return "NPU" if torch_name.lower() in ("privateuse1", "privateuseone", "npu") else torch_name.upper()

@@ -41,12 +41,12 @@ class OpenScopes:
 
     def entering(self, name: str) -> OpenScope:
         """Note a scope that is about to be entered."""
-        found: list[OpenScope] | None = getattr(self._of_thread, "scopes", None)
-        if found is None:
-            found = self._of_thread.scopes = []
+        opened: list[OpenScope] | None = getattr(self._of_thread, "scopes", None)
+        if opened is None:
+            opened = self._of_thread.scopes = []
         scope = OpenScope(name, current_task(), threading.get_ident(), self._clock.now_ns())
-        self._note_suspended(found, scope.task)
-        found.append(scope)
+        self._note_suspended(opened, scope.task)
+        opened.append(scope)
         return scope
 
     def _note_suspended(self, opened: list[OpenScope], running: weakref.ref[Any] | None) -> None:
@@ -58,18 +58,18 @@ class OpenScopes:
 
     def take_interleaved(self) -> list[OpenScope]:
         """The interleaved scopes that were found since the last call."""
-        found, self._interleaved = self._interleaved, []
-        return found
+        taken, self._interleaved = self._interleaved, []
+        return taken
 
     def entered(self, scope: OpenScope) -> None:
         scope.entered_ns = self._clock.now_ns()
 
     def left(self, scope: OpenScope) -> None:
         """Note that the scope is closed; one that was opened on another thread stays in that thread's list."""
-        found: list[OpenScope] = getattr(self._of_thread, "scopes", [])
-        if scope in found:
-            found.remove(scope)
-            self._note_suspended(found, scope.task)
+        opened: list[OpenScope] = getattr(self._of_thread, "scopes", [])
+        if scope in opened:
+            opened.remove(scope)
+            self._note_suspended(opened, scope.task)
 
 
 def current_task() -> weakref.ref[Any] | None:
@@ -84,7 +84,7 @@ def current_task() -> weakref.ref[Any] | None:
 def mark_interleaved(
     trace: Trace, scopes: Sequence[OpenScope], event_times: Callable[[Sequence[int]], Int64] = np.asarray
 ) -> Bool:
-    """`is_async` of `trace` with the events of these scopes: nothing counts as nested in them.
+    """`is_async` of `trace`, and True for the events of these scopes: nothing counts as nested in them.
 
     `event_times` converts times of the session's clock to times of events.
     """
@@ -96,7 +96,7 @@ def mark_interleaved(
         name: np.flatnonzero(is_scope & (trace.name == position.get(name, -1)))
         for name in {scope.name for scope in scopes}
     }
-    starts = {name: trace.start_ns[found] for name, found in rows.items()}
+    starts = {name: trace.start_ns[of_name] for name, of_name in rows.items()}
     first = event_times([scope.entering_ns for scope in scopes])
     last = event_times([scope.entered_ns for scope in scopes])
     for scope, since, until in zip(scopes, first.tolist(), last.tolist(), strict=True):

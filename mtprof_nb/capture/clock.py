@@ -1,4 +1,4 @@
-"""The clock of a session, and the wall clock beside it: Kineto's times follow that one, which may be set meanwhile."""
+"""The clock of a session, and the wall clock, which Kineto's times follow and which may be set meanwhile."""
 
 from __future__ import annotations
 

@@ -38,18 +38,19 @@ class CollectorWatch:
         # Arrays hold no objects, which would start collections themselves.
         self._start_ns, self._end_ns, self._thread = array("q"), array("q"), array("q")
         self._generation = array("b")
-        said: Any = _said()
+        last: Any = _last_dict()
         begun = zip(
             map(self._start_ns.append, iter(time.perf_counter_ns, None)),
             map(self._thread.append, iter(threading.get_native_id, None)),
-            map(self._generation.append, iter(partial(said.get, "generation"), None)),
+            map(self._generation.append, iter(partial(last.get, "generation"), None)),
             strict=False,
         )
         ended = map(self._end_ns.append, iter(time.perf_counter_ns, None))
-        # A callback is called with a phase, "start" or "stop", and a dict: setattr(said, phase, dict) keeps the dict,
+        # A callback is called with a phase, "start" or "stop", and a dict: setattr(last, phase, dict) keeps the dict,
         # and getattr(noted, phase, dict) asks an iterator for its next value, which appends one.
-        noted = _noted(start=property(partial(next, begun)), stop=property(partial(next, ended)))
-        self._callbacks = [partial(setattr, said), partial(getattr, noted)]
+        nexts = {"start": property(partial(next, begun)), "stop": property(partial(next, ended))}
+        noted = type("Noted", (), nexts)()
+        self._callbacks = [partial(setattr, last), partial(getattr, noted)]
         # Whoever looks at `gc.callbacks` sees whose they are.
         for callback in self._callbacks:
             vars(callback)["__module__"] = __name__
@@ -73,14 +74,10 @@ class CollectorWatch:
         return WatchedCollections(start_ns[:count], end_ns[:count], thread[:count], generation[:count])
 
 
-def _said() -> Any:
+def _last_dict() -> Any:
     """A dict that takes over the members of each dict that is assigned to its `start` or `stop`."""
     takes_over = property(fset=dict.update)
-    return type("Said", (dict,), {"start": takes_over, "stop": takes_over})()
-
-
-def _noted(**properties: property) -> Any:
-    return type("Noted", (), properties)()
+    return type("LastDict", (dict,), {"start": takes_over, "stop": takes_over})()
 
 
 def with_collections(trace: Trace, watched: WatchedCollections, event_times: EventTimes) -> Trace:

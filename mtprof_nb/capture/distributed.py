@@ -8,6 +8,7 @@ import platform
 import sys
 from typing import Any
 
+from mtprof_nb.capture.torch_private.process_state import group_configs
 from mtprof_nb.model.trace import Process
 
 
@@ -22,16 +23,16 @@ def distributed_info() -> str | None:
     groups = _groups()
     if groups is None:
         return None
-    found = {
+    info = {
         "backend": groups.get_backend(),
         "rank": groups.get_rank(),
         "world_size": groups.get_world_size(),
         "pg_count": groups.get_pg_count(),
-        "pg_config": groups.distributed_c10d._get_all_pg_configs(),
+        "pg_config": group_configs(groups),
     }
-    if found["backend"] == "nccl":
-        found["nccl_version"] = ".".join(map(str, sys.modules["torch"].cuda.nccl.version()))
-    return json.dumps(found, default=str)
+    if info["backend"] == "nccl":
+        info["nccl_version"] = ".".join(map(str, sys.modules["torch"].cuda.nccl.version()))
+    return json.dumps(info, default=str)
 
 
 def _groups() -> Any:

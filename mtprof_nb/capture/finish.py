@@ -118,7 +118,7 @@ def _merged(traces: list[Trace]) -> Trace:
 
 
 def _cut(traces: Sequence[Trace], most: int, ended_ns: int) -> Unrecorded | None:
-    """From when on events may be missing, and why: the first moment that a hook tells, or that of event `most + 1`."""
+    """From when on events may be missing, and why: as the first hook reports, or at event `most + 1`."""
     spans = [span for trace in traces for span in trace.unrecorded]
     starts = np.concatenate([trace.start_ns for trace in traces])
     if len(starts) > most:
@@ -158,7 +158,7 @@ def _sampled_during(trace: Trace) -> Trace:
 
 
 def _until(ended_ns: int, trace: Trace) -> Trace:
-    """`trace` in which scopes that were open at its end, end there, and not when the hooks were stopped."""
+    """End scopes that were open at `ended_ns` there, and not when the hooks were stopped."""
     late = (trace.kind == SCOPE) & (trace.end_ns > ended_ns)
     if not late.any():
         return trace
@@ -182,11 +182,11 @@ def _steps(start_ns: Int64, step_starts: StepStarts) -> Int32:
 
 
 def _within(step_starts: StepStarts, began_ns: int, ended_ns: int) -> StepStarts:
-    """The steps of a window: the first begins with it. None where there is only the step 0 of every program."""
+    """The steps of a window, whose first begins with it; () if the program has counted no steps."""
     before = [number for start_ns, number in step_starts if start_ns <= began_ns][-1:]
     later = [(start_ns, number) for start_ns, number in step_starts if began_ns < start_ns < ended_ns]
-    found = (*((began_ns, number) for number in before), *later)
-    return () if {number for _, number in found} <= {0} else found
+    inside = (*((began_ns, number) for number in before), *later)
+    return () if {number for _, number in inside} <= {0} else inside
 
 
 def _cost_ns(hook: HookKind, trace: Trace) -> int:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from mtprof_nb.capture.clock import Clock
-from mtprof_nb.model.trace import Int64, Recorded, SourceLine, Trace
+from mtprof_nb.model.trace import RUNTIME, SCOPE, Bool, Int64, Recorded, SourceLine, Trace
 
 #: Converts readings of `time.perf_counter_ns` to times of events.
 EventTimes = Callable[[Int64], Int64]
+#: Moments, and whether something was recorded from then on.
+Switched = Sequence[tuple[int, bool]]
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class SoFar(NamedTuple):
 
     ops: tuple[tuple[str, int], ...]
     lines: tuple[tuple[SourceLine, int], ...]
-    #: Memory that the process holds; 0 where the system does not tell.
+    #: Memory that the process holds; 0 where the system does not report it.
     resident_bytes: int = 0
     #: When the recording was full, by `time.perf_counter_ns`; 0 while it goes on.
     full_ns: int = 0
@@ -78,7 +82,7 @@ class Hook(Protocol):
         """Uninstall, and return the events. Their column `step` is all 0: the session fills it in."""
 
     def so_far(self) -> SoFar | None:
-        """Return the slowest ops and lines so far, and since when it is full; None where the hook cannot tell any."""
+        """Return the slowest ops and lines so far, and since when it is full; None where the hook knows none."""
         return None
 
     def abandon(self) -> None:
@@ -89,3 +93,25 @@ class Hook(Protocol):
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, ops of these device types from now on."""
+
+
+def without_switched_off(trace: Trace, ops: Switched, devices: Switched = ()) -> Trace:
+    """Leave out the CPU ops that started, and what was launched, while the user had switched it off.
+
+    Both have, for each call of `toggle`, its time and whether ops or devices were recorded from then on.
+    """
+    if not (ops or devices):
+        return trace
+    is_call = trace.kind == RUNTIME
+    is_kept = _is_on(ops, trace.start_ns) | trace.on_device | (trace.kind == SCOPE) | is_call
+    if devices:
+        launch = np.full(len(trace), -1) if trace.launch is None else trace.launch
+        launched_ns = np.where(launch >= 0, trace.start_ns[launch], trace.start_ns)
+        is_kept &= _is_on(devices, launched_ns) | ~(trace.on_device | is_call)
+    return trace.take(is_kept)
+
+
+def _is_on(switched: Switched, moments_ns: Int64) -> Bool:
+    state = np.array([True] + [enabled for _, enabled in switched])
+    enabled: Bool = state[np.searchsorted([moment for moment, _ in switched], moments_ns, side="right")]
+    return enabled

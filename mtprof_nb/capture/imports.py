@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+from mtprof_nb.capture.registry import default_hooks
 
 
 class ImportWatcher(MetaPathFinder):
@@ -50,3 +53,24 @@ class ImportWatcher(MetaPathFinder):
             self._imported(module.__name__)
 
         loader.exec_module = exec_module  # type: ignore[method-assign]
+
+
+class RuntimeWatcher(ImportWatcher):
+    """Calls `attach` when this thread imports a runtime of a default hook. A failure is added to `notes`."""
+
+    def __init__(self, attach: Callable[[], None], notes: list[str]) -> None:
+        super().__init__([kind.runtime for kind in default_hooks()], self._attach_here)
+        self._attach, self._notes, self._thread = attach, notes, threading.get_ident()
+
+    def install(self) -> None:
+        """Watch, unless such a runtime is imported already."""
+        if not any(kind.runtime_is_imported for kind in default_hooks()):
+            super().install()
+
+    def _attach_here(self, _runtime: str) -> None:
+        if threading.get_ident() != self._thread:
+            return
+        try:
+            self._attach()
+        except Exception as error:
+            self._notes.append(str(error))

@@ -27,7 +27,7 @@ def run_all(*steps: Callable[[], Any] | None) -> None:
 
 
 #: Signals whose handlers raise in programs: an interrupt, the alarm of a time limit, and a request to end. Others are
-#: not held back: Python does not tell whether system calls go on after a signal, and so could not put that back.
+#: not held back: Python does not report whether system calls go on after a signal, and so could not put that back.
 _RAISING = ("SIGINT", "SIGALRM", "SIGTERM")
 _HELD = tuple(getattr(signal, name) for name in _RAISING if hasattr(signal, name))
 
@@ -70,7 +70,7 @@ def interrupts_held_back() -> Iterator[None]:
         run_all(*(partial(handlers[number], number, frame) for number, frame in held.items()))
 
 
-#: Signals that tell a thread of an error of its own, or that nobody can block.
+#: Signals for an error of the thread itself, or that nobody can block.
 _OF_THE_THREAD = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGABRT", "SIGSYS", "SIGKILL", "SIGSTOP")
 
 

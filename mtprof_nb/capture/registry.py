@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from mtprof_nb.capture.torch_private.operators import DISPATCH_MODULES
 from mtprof_nb.errors import HookError
 from mtprof_nb.model.source_files import RUNTIMES
 
@@ -28,7 +29,7 @@ class HookKind:
     cost: str = ""
     #: The time that each flag of `Recorded` adds to that; None: some flags add half of `event_ns` each.
     flag_ns: Mapping[str, int] | None = None
-    #: The device types beside the CPU whose events it can record now, by its runtime's imported module.
+    #: The device types other than the CPU whose events it can record now, by its runtime's imported module.
     devices: Callable[[Any], Iterable[str]] = lambda _runtime: ()
     #: Whether it is written in Python: then it takes its time between the ops, not inside them.
     runs_in_python: bool = False
@@ -79,8 +80,8 @@ def _named(name: str) -> Any:
 
 def _torch_devices(torch: Any) -> list[str]:
     profiler = getattr(torch, "profiler", None)  # None while torch is being imported
-    found = [activity.name for activity in profiler.supported_activities()] if profiler is not None else []
-    return [*found, *(["NPU"] if hasattr(torch, "npu") else [])]
+    names = [activity.name for activity in profiler.supported_activities()] if profiler is not None else []
+    return [*names, *(["NPU"] if hasattr(torch, "npu") else [])]
 
 
 def _npu(runtime: Any) -> list[str]:
@@ -88,7 +89,6 @@ def _npu(runtime: Any) -> list[str]:
     return ["NPU"] if npu is not None and npu.is_available() else []
 
 
-_TORCH_MODULES = ("torch._ops", "torch.utils._python_dispatch", "torch.autograd.profiler")
 HOOK_KINDS = {
     kind.name: kind
     for kind in (
@@ -100,7 +100,7 @@ HOOK_KINDS = {
             is_default=False,
             is_preferred="mtprof_nb.capture.native.native_hook:serves",
             is_cheap=True,
-            hidden_modules=_TORCH_MODULES,
+            hidden_modules=DISPATCH_MODULES,
             reaches_torch=True,
         ),
         HookKind(
@@ -109,7 +109,7 @@ HOOK_KINDS = {
             "mtprof_nb.capture.kineto.kineto_hook:KinetoHook",
             devices=_torch_devices,
             event_ns=600,
-            hidden_modules=_TORCH_MODULES,
+            hidden_modules=DISPATCH_MODULES,
             reaches_torch=True,
         ),
         HookKind(
@@ -127,7 +127,7 @@ HOOK_KINDS = {
             },
             runs_in_python=True,
             is_default=False,
-            hidden_modules=_TORCH_MODULES,
+            hidden_modules=DISPATCH_MODULES,
             reaches_torch=True,
         ),
         HookKind(

@@ -44,6 +44,14 @@ class Together:
             self._own.__exit__(*exception)
 
 
+def observer_from_environment() -> Any:
+    """The observer that torch makes where ENABLE_PYTORCH_EXECUTION_TRACE is 1; None otherwise, or without torch."""
+    torch = sys.modules.get("torch")
+    if torch is None or os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE") != "1":
+        return None
+    return torch.profiler.ExecutionTraceObserver.build_execution_trace_obs_from_env()
+
+
 def count_steps(action: Literal["init_step_count", "increment_step", "erase_step_count"]) -> None:
     """Add our count of steps to torch's tracker, advance it, or remove it; without torch, nothing happens.
 

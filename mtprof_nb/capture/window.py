@@ -16,9 +16,10 @@ from mtprof_nb.capture.collector_watch import CollectorWatch, WatchedCollections
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all, threads_without_signals
+from mtprof_nb.capture.native.native_sampler import NativeSampler
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks, hooks_for, preferred
+from mtprof_nb.capture.samples.python_sampler import Sampler, started_sampler
 from mtprof_nb.capture.samples.sampled_stacks import SampledStacks
-from mtprof_nb.capture.samples.sampling import Sampler, started_native_sampler, started_sampler
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import Int64, Trace
@@ -37,7 +38,7 @@ class Window:
             kind.name: self._make(kind) for kind in hooks_for(hook, request) or [SCOPES_ALONE]
         }
         self._follows_imports = hook == "auto"
-        self._beside: FollowedThreadsHook | None = None
+        self._second: FollowedThreadsHook | None = None
         self._follow_threads()
         self._wall = WallClock(request.clock)
         self._is_partial = "CPU" not in request.activities
@@ -55,13 +56,13 @@ class Window:
         return made
 
     def _follow_threads(self) -> None:
-        """Add a hook beside Kineto for other threads, which Kineto does not always record."""
+        """Add a second hook for other threads, which Kineto does not always record."""
         if "kineto" not in self.hooks:
             return
         from mtprof_nb.capture.dispatch.followed_threads import FollowedThreadsHook
 
-        self._beside = FollowedThreadsHook(self.request, cast("KinetoHook", self.hooks["kineto"]))
-        self.hooks["dispatch"] = self._beside
+        self._second = FollowedThreadsHook(self.request, cast("KinetoHook", self.hooks["kineto"]))
+        self.hooks["dispatch"] = self._second
 
     def prepare(self) -> None:
         with threads_without_signals():
@@ -112,7 +113,7 @@ class Window:
     def _sample_from_here(self) -> None:
         """Take the samples that could not be taken before: the native sampler needs torch."""
         if self._sampler is None and self.request.recorded_if_cheap and self.request.recorded_if_cheap.with_python:
-            self._start_sampler(started_native_sampler)
+            self._start_sampler(NativeSampler.started)
             self._sampled_from_ns = self.request.clock.now_ns() if self._sampler is not None else None
 
     def _start_sampler(self, start: Callable[[], Sampler | None]) -> None:
@@ -131,8 +132,8 @@ class Window:
         return scope if theirs is None else Together(scope, theirs)
 
     def so_far(self) -> SoFar | None:
-        """Return the slowest ops and lines so far, by the first hook that can tell."""
-        return next((found for hook in self.hooks.values() if (found := hook.so_far()) is not None), None)
+        """Return the slowest ops and lines so far, by the first hook that knows them."""
+        return next((state for hook in self.hooks.values() if (state := hook.so_far()) is not None), None)
 
     def toggle(self, enable: bool, activities: frozenset[str]) -> None:
         """Record, or leave out, these activities from now on."""
@@ -148,7 +149,7 @@ class Window:
         return StoppedWindow(
             request=self.request,
             traces=traces,
-            hooks=tuple(name for name, trace in traces.items() if len(trace) or self.hooks[name] is not self._beside),
+            hooks=tuple(name for name, trace in traces.items() if len(trace) or self.hooks[name] is not self._second),
             began_ns=noted_ns[0],
             ended_ns=noted_ns[-1],
             start_ns=self._start_ns,
@@ -174,13 +175,13 @@ class Window:
         def stop(name: str) -> None:
             traces[name] = self.hooks[name].stop()
 
-        # Kineto may follow Python: it is stopped before the hook beside it is read out.
-        beside = [name for name, hook in self.hooks.items() if hook is self._beside]
-        order = [*(name for name in reversed(self.hooks) if name not in beside), *beside]
-        remove_beside = self._beside.remove if self._beside is not None else None
+        # Kineto may follow Python: it is stopped before the second hook is read out.
+        second = [name for name, hook in self.hooks.items() if hook is self._second]
+        order = [*(name for name in reversed(self.hooks) if name not in second), *second]
+        remove_second = self._second.remove if self._second is not None else None
         # The watch comes last, and leaves out what is late: Kineto may record Python code that runs here.
         hooks = (partial(stop, name) for name in order)
-        run_all(self._stop_sampler, remove_beside, *hooks, self._stop_watch)
+        run_all(self._stop_sampler, remove_second, *hooks, self._stop_watch)
         return {name: traces[name] for name in self.hooks}
 
     def _stop_watch(self) -> None:

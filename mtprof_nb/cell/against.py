@@ -36,9 +36,9 @@ def compared(line: str, names: Mapping[str, Any]) -> Comparison:
 
 def recording_named(name: str, names: Mapping[str, Any]) -> Any:
     """The recording, or list of recordings, of this name; `UsageError` if there is none."""
-    found = named(name, names)
+    given = named(name, names)
     try:
-        return runs_of(found)
+        return runs_of(given)
     except (TypeError, ValueError, LoadError) as error:
         raise UsageError(str(error)) from None
 

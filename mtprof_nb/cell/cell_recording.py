@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 
-from mtprof_nb.capture.imports import ImportWatcher
+from mtprof_nb.capture.imports import RuntimeWatcher
 from mtprof_nb.capture.interrupts import run_all
 from mtprof_nb.capture.machine.available_memory import give_back
 from mtprof_nb.capture.marks.marked_cell import marker_of
-from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import RECORDING
 from mtprof_nb.capture.source_texts import cell_label, running_cell_number
 from mtprof_nb.cell.boundary import Boundary
-from mtprof_nb.cell.everything import marks_functions
+from mtprof_nb.cell.default_flags import marks_functions
 from mtprof_nb.cell.progress import RecordingLine
 from mtprof_nb.errors import HookError, collected_warnings, legible_lines
 from mtprof_nb.model.trace import Recorded
@@ -31,13 +29,13 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
 
-def tell(line: str) -> None:
+def print_note(line: str) -> None:
     """Print one line for the user to stderr."""
     print(legible_lines(f"mtprof_nb: {line}"), file=sys.stderr)  # noqa: T201
 
 
 @dataclass(frozen=True)
-class Ending:
+class CellEnding:
     """How a recording ended: the failure of the cell, if any, and notes about the profile."""
 
     outcome: str | None
@@ -46,14 +44,14 @@ class Ending:
     is_silent: bool
 
 
-class Recording:
+class CellRecording:
     """Records from `begin` to `end`; then `deliver` is called once. `UsageError` for options that cannot work."""
 
     def __init__(
         self,
         ip: InteractiveShell,
         options: dict[str, Any],
-        deliver: Callable[[profile, Ending], None],
+        deliver: Callable[[profile, CellEnding], None],
         if_cheap: Recorded | None = None,
     ) -> None:
         self._ip = ip
@@ -67,9 +65,8 @@ class Recording:
         if if_cheap is not None:
             prof.record_if_cheap(if_cheap)
         prof.panel_follows = True
-        self._thread = threading.get_ident()
         self._line = RecordingLine(ip, prof.name, lambda: prof.step_num, prof.so_far) if has_user(ip) else None
-        self._watcher = ImportWatcher([kind.runtime for kind in default_hooks()], self._attach)
+        self._watcher = RuntimeWatcher(lambda: self._prof.attach_new_runtimes(), self._notes)
         self._boundary = Boundary(ip, self._cell, self.end)
         marker = marker_of(ip)
         self._marks = marker.take() if marker is not None else None
@@ -95,15 +92,14 @@ class Recording:
             raise UsageError(str(error)) from None
         except Exception as error:
             self._give_up()
-            tell(f"this cell is not profiled: {error}")
+            print_note(f"this cell is not profiled: {error}")
             if self._marks is not None:
                 self._marks.idle()
             return
         if self._marks is not None:
             records = lambda: self._is_recording and self._prof.current_action in RECORDING  # noqa: E731
             self._marks.start(self._marks_functions, records)
-        if not any(kind.runtime_is_imported for kind in default_hooks()):
-            self._watcher.install()
+        self._watcher.install()
         if self._line is not None:
             self._line.start()
 
@@ -125,7 +121,7 @@ class Recording:
                     self._leave()
                 if not self._is_complete:
                     name = type(error).__name__
-                    tell(f"the recording could not be finished ({name}: {error}); the cell is not affected")
+                    print_note(f"the recording could not be finished ({name}: {error}); the cell is not affected")
             self._is_recording = False
         return self._prof if self._is_complete else None
 
@@ -210,12 +206,12 @@ class Recording:
             if prof is not None:
                 prof.panel_follows = False
                 deliver, self._deliver = self._deliver, _deliver_nothing
-                deliver(prof, Ending(outcome, tuple(self._notes), self._is_silent))
+                deliver(prof, CellEnding(outcome, tuple(self._notes), self._is_silent))
         except (Exception, KeyboardInterrupt) as error:
             self._is_interrupted |= isinstance(error, KeyboardInterrupt)
             self.end()
             self._forget_marks()
-            tell(f"the profile could not be delivered ({type(error).__name__}: {error}); mtprof_nb.last() has it")
+            print_note(f"the profile could not be delivered ({type(error).__name__}: {error}); mtprof_nb.last() has it")
 
     def take(self) -> profile | None:
         """Return the delivered profile and forget it, None without one.
@@ -241,14 +237,6 @@ class Recording:
                 return profile(**{**options, "name": name})
         except ValueError as error:
             raise UsageError(str(error)) from None
-
-    def _attach(self, _runtime: str) -> None:
-        if threading.get_ident() != self._thread:
-            return
-        try:
-            self._prof.attach_new_runtimes()
-        except Exception as error:
-            self._notes.append(str(error))
 
 
 def _deliver_nothing(*_: Any) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mtprof_nb.cell.cell_recording import Ending, tell
+from mtprof_nb.cell.cell_recording import CellEnding, print_note
 from mtprof_nb.cell.flags import Flags
 from mtprof_nb.cell.table_file import write_table
 from mtprof_nb.comparing import compare
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mtprof_nb.recording import Recording
 
 
-def deliver(ip: InteractiveShell, flags: Flags, against: Any, prof: profile | Recording, ending: Ending) -> None:
+def deliver(ip: InteractiveShell, flags: Flags, against: Any, prof: profile | Recording, ending: CellEnding) -> None:
     """Store, write and show `prof` as `flags` ask, and its difference from the recording `against`, if there is one.
 
     A step that fails prints a line; an interrupt ends all.
@@ -42,22 +42,23 @@ def deliver(ip: InteractiveShell, flags: Flags, against: Any, prof: profile | Re
         _attempt("shown", partial(_show, prof, flags, ending, against))
         return
     for note in ending.notes:
-        tell(note)
+        print_note(note)
 
 
 def _attempt(what: str, act: Callable[[], object]) -> None:
     try:
         act()
     except Exception as error:
-        tell(f"the profile could not be {what} ({type(error).__name__}: {error}); mtprof_nb.last() has it")
+        print_note(f"the profile could not be {what} ({type(error).__name__}: {error}); mtprof_nb.last() has it")
 
 
-def _show(prof: profile | Recording, flags: Flags, ending: Ending, against: Any) -> None:
-    show_panel.show(prof.trace, against=_difference(prof, flags, against), **_options(prof, flags, ending))
+def _show(prof: profile | Recording, flags: Flags, ending: CellEnding, against: Any) -> None:
+    options = flags.show_options(prof.name, (ending.outcome, *ending.notes))
+    show_panel.show(prof.trace, against=_difference(prof, flags, against), **options)
 
 
-def _write_page(path: Path, prof: profile | Recording, flags: Flags, ending: Ending, against: Any) -> None:
-    options = _options(prof, flags, ending)
+def _write_page(path: Path, prof: profile | Recording, flags: Flags, ending: CellEnding, against: Any) -> None:
+    options = flags.show_options(prof.name, (ending.outcome, *ending.notes))
     scene = show_panel.scene_of(prof.trace, against=_difference(prof, flags, against), **options)
     html_page.write(html_page.page(scene), path)
 
@@ -68,15 +69,3 @@ def _difference(prof: profile | Recording, flags: Flags, against: Any) -> Compar
         return None
     before = str(flags.against) if flags.against != prof.name else "before"
     return compare(against, prof, names=(before, prof.name)).compared
-
-
-def _options(prof: profile | Recording, flags: Flags, ending: Ending) -> dict[str, Any]:
-    """How the panel is to be shown."""
-    status = "; ".join(filter(None, (ending.outcome, *ending.notes))) or None
-    return {
-        "name": prof.name,
-        "sort": flags.sort,
-        "limit": flags.limit,
-        "status": status,
-        "show_all": flags.show_all,
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import schedule
-from mtprof_nb.cell.everything import marks_functions, records_everything, samples_python
+from mtprof_nb.cell.default_flags import marks_functions, records_everything, samples_python
 from mtprof_nb.cell.options import HELP, OPTIONS, RECORD_FLAGS, Option, nearest, spellings, without_all
 from mtprof_nb.model.trace import Recorded
 
@@ -65,6 +65,11 @@ class Flags:
             "schedule": schedule(**self.schedule) if self.schedule else None,
             "acc_events": self.schedule is not None,
         }
+
+    def show_options(self, name: str, notes: Iterable[str | None]) -> dict[str, Any]:
+        """The keywords for `show` of a profile with this name, and with notes about how it ended."""
+        shown = {option: getattr(self, option) for option in ("sort", "limit", "show_all")}
+        return {**shown, "name": name, "status": "; ".join(filter(None, notes)) or None}
 
     @property
     def recorded_if_cheap(self) -> Recorded | None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from mtprof_nb.capture.marks.marked_cell import CellMarker, marker_of
-from mtprof_nb.capture.native.background_build import start_build
+from mtprof_nb.capture.native.recorder_build import start_build
 from mtprof_nb.capture.native.recorder_cache import SWITCH, SharedFolderError
-from mtprof_nb.cell.cell_recording import tell
+from mtprof_nb.cell.cell_recording import print_note
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER
 from mtprof_nb.cell.source import OneLiner, flags_of, is_profiled, profiled
 from mtprof_nb.views.frontend import is_attended
@@ -40,10 +40,10 @@ def _start_build() -> None:
     try:
         version = start_build()
     except SharedFolderError as error:
-        tell(f"cells are recorded without the faster recorder: {error}")
+        print_note(f"cells are recorded without the faster recorder: {error}")
         return
     if version is not None:
-        tell(
+        print_note(
             f"compiling a faster recorder for torch {version} in the background, once; cells are recorded without it "
             f"until it is ready (the environment variable {SWITCH}=off prevents this)"
         )

@@ -215,6 +215,6 @@ def nearest(message: str, known: Sequence[str]) -> str:
 
 
 def without_all(given: dict[str, Any]) -> dict[str, Any]:
-    """The flags that were given, with `--all` replaced by those it stands for. A flag beside it overrides it."""
+    """The flags that were given, with `--all` replaced by those it stands for. A flag given with it overrides it."""
     wants_all = given.pop("all", False)
     return (dict.fromkeys(RECORD_FLAGS, True) if wants_all else {}) | given

@@ -64,10 +64,10 @@ class RecordingLine:
             self._thread.start()
 
     def reading(self) -> None:
-        """Say that the recording is being read; at once, because no other thread runs while it is read."""
+        """Show that the recording is being read; at once, because no other thread runs while it is read."""
         self._doing = "reading what was recorded"
         if self._shown:
-            self._say()
+            self._show()
 
     def stop(self) -> None:
         """Remove the lines; nothing is published after this returns."""
@@ -83,17 +83,17 @@ class RecordingLine:
         while not self._stopped.wait(INTERVAL_S):
             seconds += 1
             if seconds % _LIVE_S == 0:
-                with suppress(Exception):  # a recording that ends at this moment has nothing to tell
+                with suppress(Exception):  # a recording that ends at this moment has nothing to show
                     self._read(self._so_far())
-            self._say()
+            self._show()
 
-    def _read(self, found: SoFar | None) -> None:
-        self._costs = written(found)
-        if found is not None and found.full_ns and self._full_s is None:
-            self._full_s = time.monotonic() - self._began - (time.perf_counter_ns() - found.full_ns) / 1e9
+    def _read(self, so_far: SoFar | None) -> None:
+        self._costs = written(so_far)
+        if so_far is not None and so_far.full_ns and self._full_s is None:
+            self._full_s = time.monotonic() - self._began - (time.perf_counter_ns() - so_far.full_ns) / 1e9
             self._doing = f"recorded the first {units.duration(max(self._full_s, 0) * 1e9)}, and is full"
 
-    def _say(self) -> None:
+    def _show(self) -> None:
         elapsed_s = time.monotonic() - self._began
         elapsed = _elapsed(elapsed_s)
         steps = self._steps()
@@ -114,13 +114,13 @@ def _elapsed(elapsed_s: float) -> str:
     return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
-def written(found: SoFar | None) -> list[str]:
+def written(so_far: SoFar | None) -> list[str]:
     """The slowest lines and ops so far, and the memory of the process, a line of text each."""
-    if found is None or not found.ops:
+    if so_far is None or not so_far.ops:
         return []
-    lines = [f"{units.duration(ns)}  {_source(line)}" for line, ns in found.lines[:_MOST]]
-    ops = ", ".join(f"{name} {units.duration(ns)}" for name, ns in found.ops[:_MOST])
-    memory = [f"memory of the process: {units.nbytes(found.resident_bytes)}"] if found.resident_bytes else []
+    lines = [f"{units.duration(ns)}  {_source(line)}" for line, ns in so_far.lines[:_MOST]]
+    ops = ", ".join(f"{name} {units.duration(ns)}" for name, ns in so_far.ops[:_MOST])
+    memory = [f"memory of the process: {units.nbytes(so_far.resident_bytes)}"] if so_far.resident_bytes else []
     return [*lines, f"ops: {ops}", *memory]
 
 

@@ -27,7 +27,7 @@ _HELP = (
 
 def add(subparsers: Any) -> None:
     """Add the subcommand to the parser."""
-    text = "tell what changed between two recordings, as tables in Markdown"
+    text = "show what changed between two recordings, as tables in Markdown"
     after = f"Exit status: 0, or {OVER_LIMIT} if a limit of --fail-over is exceeded, or 1 if one cannot be checked."
     parser = subparsers.add_parser("compare", help=text, description=text, epilog=after)
     parser.add_argument("before", metavar="BEFORE", help="a file, a folder or a pattern")
@@ -50,39 +50,39 @@ def _compare(given: argparse.Namespace) -> int:
 
     sides = [list(chosen_files(side)) if given.runs else side for side in (given.before, given.after)]
     names = (given.before, given.after) if given.before != given.after else None
-    found = compare(*sides, matters=given.matters, names=names)
-    print_to(sys.stdout, found.to_markdown(given.limit).removesuffix("\n"))
+    comparison = compare(*sides, matters=given.matters, names=names)
+    print_to(sys.stdout, comparison.to_markdown(given.limit).removesuffix("\n"))
     if given.html is not None:
-        found.export_html(given.html, given.limit)
-    failures = over_limits(found, dict(given.fail_over))
+        comparison.export_html(given.html, given.limit)
+    failures = over_limits(comparison, dict(given.fail_over))
     for failure in failures:
         print(f"{given.parser.prog}: {failure}", file=sys.stderr)  # noqa: T201
     return OVER_LIMIT if failures else 0
 
 
-def over_limits(found: Comparison, limits: dict[str, float]) -> list[str]:
+def over_limits(comparison: Comparison, limits: dict[str, float]) -> list[str]:
     """A line for each limit that is exceeded: of the time, if the verdict is "slower", or of a figure.
 
     `MtprofError` if a figure with a limit is not known on both sides.
     """
     from mtprof_nb.comparison.exact_changes import known_figures
 
-    known = known_figures(found.compared.sides)
+    known = known_figures(comparison.compared.sides)
     if unknown := [name for name in limits if name in _FIGURES and _FIGURES[name] not in known]:
         msg = (
             f"the limit of {' and of '.join(unknown)} cannot be checked, because a recording lacks it: "
             "record both sides with the same hook, and with --profile-memory for bytes"
         )
         raise MtprofError(msg)
-    changes = {change.name: (change.a, change.b) for change in found.changes if change.kind == "figure"}
+    changes = {change.name: (change.a, change.b) for change in comparison.changes if change.kind == "figure"}
     values = {name: changes[title] for name, title in _FIGURES.items() if title in changes}
     ratios = {
         name: b / a if a else math.inf
         for name, (a, b) in values.items()
         if isinstance(a, float) and isinstance(b, float)
     }
-    if found.verdict.answer == "slower" and found.verdict.ratio is not None:
-        ratios["time"] = found.verdict.ratio
+    if comparison.verdict.answer == "slower" and comparison.verdict.ratio is not None:
+        ratios["time"] = comparison.verdict.ratio
     return [
         f"{name} grew {_growth(ratios[name])}, which is over the limit of {100 * limit:g} %"
         for name, limit in limits.items()

@@ -10,7 +10,7 @@ from mtprof_nb.views.escaped_text import encodable
 
 
 def print_to(stream: TextIO, text: str) -> None:
-    """Print `text`, legible; characters that the stream cannot encode are escaped.
+    """Print `text` without control characters; those that the stream cannot encode are escaped.
 
     A closed pipe is no error: what is printed afterwards goes nowhere. Nor is a closed stream.
     """

@@ -15,7 +15,7 @@ from mtprof_nb.cell.options import OPTIONS, Option, without_all
 from mtprof_nb.cli.arguments import UsageError
 from mtprof_nb.cli.printing import print_to
 from mtprof_nb.cli.script import Script
-from mtprof_nb.cli.script_ending import INTERRUPTED, Ending, ExitBySignal, failed, run_to_end
+from mtprof_nb.cli.script_ending import INTERRUPTED, ExitBySignal, ScriptEnding, failed, run_to_end
 from mtprof_nb.cli.script_recording import ScriptRecording
 
 #: Flags of the magic that are about variables and values of a notebook, and about its cluster.
@@ -66,7 +66,7 @@ def _run(given: argparse.Namespace) -> int:
     return ending.status
 
 
-def _run_script(script: Script, flags: Flags) -> Ending:
+def _run_script(script: Script, flags: Flags) -> ScriptEnding:
     # The script may replace it.
     screen, process = sys.stderr, os.getpid()
     script.become_main()
@@ -92,7 +92,7 @@ def _recording(flags: Flags, script: Script) -> ScriptRecording:
         raise UsageError(str(error)) from None
 
 
-def _deliver(recording: ScriptRecording, flags: Flags, ending: Ending, screen: TextIO) -> Ending:
+def _deliver(recording: ScriptRecording, flags: Flags, ending: ScriptEnding, screen: TextIO) -> ScriptEnding:
     """Write and print the profile. If this fails, the exit status of a script that succeeded is 1."""
     from mtprof_nb.cell.table_file import write_table
     from mtprof_nb.export import by_suffix
@@ -100,7 +100,7 @@ def _deliver(recording: ScriptRecording, flags: Flags, ending: Ending, screen: T
     from mtprof_nb.views.static.static_page import text
 
     prof = recording.prof
-    options = _shown(recording, flags, ending)
+    options = flags.show_options(prof.name, (ending.outcome, *recording.notes))
     steps: list[Callable[[], object]] = []
     if flags.dump is not None:
         steps.append(partial(by_suffix.write, prof.trace, flags.dump))
@@ -117,16 +117,4 @@ def _deliver(recording: ScriptRecording, flags: Flags, ending: Ending, screen: T
         except Exception as error:
             print_to(screen, f"mtprof_nb: {error}")
             is_delivered = False
-    return ending if is_delivered or ending.status else Ending(1)
-
-
-def _shown(recording: ScriptRecording, flags: Flags, ending: Ending) -> dict[str, Any]:
-    """How the profile is to be shown."""
-    notes = [note for note in (ending.outcome, *recording.notes) if note]
-    return {
-        "name": recording.prof.name,
-        "sort": flags.sort,
-        "limit": flags.limit,
-        "status": "; ".join(notes) or None,
-        "show_all": flags.show_all,
-    }
+    return ending if is_delivered or ending.status else ScriptEnding(1)

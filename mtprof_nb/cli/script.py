@@ -83,20 +83,20 @@ def _attributes(file: str, loader: Any, spec: ModuleSpec | None) -> dict[str, An
 
 def _spec_of(name: str) -> ModuleSpec:
     """The spec of a module; of a package, that of its `__main__`."""
-    spec = _found(name)
+    spec = _find_spec(name)
     if spec is None:
         msg = f"no module named {name!r}: name one that can be imported from here"
         raise UsageError(msg)
     if spec.submodule_search_locations is None:
         return spec
-    main = _found(f"{name}.{_MAIN}")
+    main = _find_spec(f"{name}.{_MAIN}")
     if main is None:
         msg = f"{name!r} is a package without a module {_MAIN}: name a module in it"
         raise UsageError(msg)
     return main
 
 
-def _found(name: str) -> ModuleSpec | None:
+def _find_spec(name: str) -> ModuleSpec | None:
     """The spec of a module, whose packages are imported; None if it, or one of these, does not exist."""
     try:
         return importlib.util.find_spec(name)

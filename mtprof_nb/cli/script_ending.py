@@ -23,18 +23,18 @@ _RUNNERS = (ast.__file__, importlib.util.__file__)
 
 
 @dataclass(frozen=True)
-class Ending:
-    """The exit status, and what to tell of an end that is not the last line."""
+class ScriptEnding:
+    """The exit status, and a note about a script that failed, exited early or was interrupted."""
 
     status: int
     outcome: str | None = None
 
 
 #: A shell's status of a process that SIGINT ended.
-INTERRUPTED = Ending(128 + signal.SIGINT, "interrupted: recorded until then")
+INTERRUPTED = ScriptEnding(128 + signal.SIGINT, "interrupted: recorded until then")
 
 
-def run_to_end(body: Callable[[], None], stop: Callable[[], None]) -> Ending:
+def run_to_end(body: Callable[[], None], stop: Callable[[], None]) -> ScriptEnding:
     """Run `body` and the threads that it leaves; then `stop`, and print the traceback of an exception."""
     try:
         try:
@@ -50,27 +50,27 @@ def run_to_end(body: Callable[[], None], stop: Callable[[], None]) -> Ending:
         stop()
         return failed(error)
     stop()
-    return Ending(0)
+    return ScriptEnding(0)
 
 
-def failed(error: BaseException) -> Ending:
+def failed(error: BaseException) -> ScriptEnding:
     """Print the script's own traceback, as Python would, and return the ending."""
     hide_hooks(error)
     own = _own_part(error.__traceback__)
     sys.excepthook(type(error), error.with_traceback(own), own)
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
-    return Ending(1, f"the script failed with {type(error).__name__}: recorded until then")
+    return ScriptEnding(1, f"the script failed with {type(error).__name__}: recorded until then")
 
 
-def _exited(code: object) -> Ending:
+def _exited(code: object) -> ScriptEnding:
     if code is None or code == 0:
-        return Ending(0)
+        return ScriptEnding(0)
     if isinstance(code, int):
-        return Ending(code, f"the script exited with status {code}")
+        return ScriptEnding(code, f"the script exited with status {code}")
     with suppress(OSError, ValueError):
         print(code, file=sys.stderr)  # noqa: T201
-    return Ending(1, "the script exited with status 1")
+    return ScriptEnding(1, "the script exited with status 1")
 
 
 def _own_part(traceback: TracebackType | None) -> TracebackType | None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-import threading
 from collections.abc import Mapping
 from typing import Any
 
-from mtprof_nb.capture.imports import ImportWatcher
+from mtprof_nb.capture.imports import RuntimeWatcher
 from mtprof_nb.capture.interrupts import run_all
 from mtprof_nb.capture.marks.mark_hosts import ScriptHost
 from mtprof_nb.capture.marks.marked_cell import Marks
-from mtprof_nb.capture.registry import default_hooks
 from mtprof_nb.capture.schedule import RECORDING
-from mtprof_nb.cell.everything import marks_functions
+from mtprof_nb.cell.default_flags import marks_functions
 from mtprof_nb.errors import collected_warnings
 from mtprof_nb.model.trace import Recorded
 from mtprof_nb.profiler import active, profile
@@ -27,10 +25,9 @@ class ScriptRecording:
         self.is_complete = False
         self._marks_functions = marks_functions(options)
         self._marks = Marks(ScriptHost(namespace), self._marks_functions)
-        self._watcher = ImportWatcher([kind.runtime for kind in default_hooks()], self._attach)
-        self._thread = threading.get_ident()
         with collected_warnings(self.notes):
             self.prof = profile(**options)
+        self._watcher = RuntimeWatcher(self.prof.attach_new_runtimes, self.notes)
         if if_cheap is not None:
             self.prof.record_if_cheap(if_cheap)
         self.prof.annotate = self._marks.apply
@@ -44,8 +41,7 @@ class ScriptRecording:
         with collected_warnings(self.notes):
             self.prof.start()
         self._marks.start(self._marks_functions, lambda: self.prof.current_action in RECORDING)
-        if not any(kind.runtime_is_imported for kind in default_hooks()):
-            self._watcher.install()
+        self._watcher.install()
 
     def end(self) -> None:
         """Stop recording. A failure is a note, and leaves `is_complete` false."""
@@ -61,11 +57,3 @@ class ScriptRecording:
         if active() is self.prof:
             with collected_warnings(self.notes):
                 self.prof.stop()
-
-    def _attach(self, _runtime: str) -> None:
-        if threading.get_ident() != self._thread:
-            return
-        try:
-            self.prof.attach_new_runtimes()
-        except Exception as error:
-            self.notes.append(str(error))

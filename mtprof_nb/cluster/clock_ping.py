@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mtprof_nb.analysis import units
 from mtprof_nb.cluster.engines import Engines
-from mtprof_nb.cluster.on_engine import EngineClock, clock
+from mtprof_nb.cluster.on_engine import clock
 
 _PINGS = 5
 _PATIENCE_S = 10.0
@@ -24,8 +24,8 @@ class ClockOffset:
 
 def clock_offsets(engines: Engines) -> dict[int, ClockOffset]:
     """The offset of each engine that answers; 0 if all are on one host. The engines of a host have one clock."""
-    told = engines.ask(clock, patience_s=_PATIENCE_S).given
-    hosts = {engine: EngineClock(*answer).host for engine, answer in told.items()}
+    clocks = engines.ask(clock, patience_s=_PATIENCE_S).given
+    hosts = {engine: host for engine, (host, _) in clocks.items()}
     if len(set(hosts.values())) < 2:
         return {engine: ClockOffset(host, 0, 0) for engine, host in hosts.items()}
     first = {host: engine for engine, host in reversed(hosts.items())}
@@ -34,19 +34,18 @@ def clock_offsets(engines: Engines) -> dict[int, ClockOffset]:
 
 
 def _measured(engine: Engines, host: str) -> ClockOffset:
-    """The offset of one engine: of several questions, the one that was answered quickest tells best."""
-    best: ClockOffset | None = None
+    """The offset of one engine: of several questions, the one that was answered quickest is the most exact.
+
+    The engine looked at its clock at some moment between the question and the answer.
+    """
+    offsets = []
     for _ in range(_PINGS):
         asked_ns = time.time_ns()
-        for told in engine.ask(clock, patience_s=_PATIENCE_S).given.values():
-            found = _offset(asked_ns, EngineClock(*told), time.time_ns())
-            best = found if best is None or found.error_ns < best.error_ns else best
-    return best or ClockOffset(host, 0, 0)
-
-
-def _offset(asked_ns: int, told: EngineClock, answered_ns: int) -> ClockOffset:
-    """The engine looked at its clock at some moment between the question and the answer."""
-    return ClockOffset(told.host, told.time_ns - (asked_ns + answered_ns) // 2, (answered_ns - asked_ns + 1) // 2)
+        for _, time_ns in engine.ask(clock, patience_s=_PATIENCE_S).given.values():
+            answered_ns = time.time_ns()
+            middle_ns, error_ns = (asked_ns + answered_ns) // 2, (answered_ns - asked_ns + 1) // 2
+            offsets.append(ClockOffset(host, time_ns - middle_ns, error_ns))
+    return min(offsets, key=lambda offset: offset.error_ns, default=ClockOffset(host, 0, 0))
 
 
 def note_of(offsets: dict[int, ClockOffset]) -> str:

@@ -25,6 +25,11 @@ class Answers(Generic[Answer]):
     given: dict[int, Answer]
     missing: dict[int, str]
 
+    @property
+    def reasons(self) -> str:
+        """Why engines have no answer, in one line."""
+        return "; ".join(f"engine {engine}: {why}" for engine, why in self.missing.items())
+
 
 class Engines:
     """The engines that a view of ipyparallel is of, in the order of their ids."""
@@ -40,9 +45,9 @@ class Engines:
 
     def only(self, engine: int) -> Engines:
         """One of these engines."""
-        found = copy(self)
-        found.ids = [engine]
-        return found
+        one = copy(self)
+        one.ids = [engine]
+        return one
 
     def ask(self, function: Callable[..., Answer], *arguments: Any, patience_s: float | None = None) -> Answers[Answer]:
         """Call `function` on each engine, and wait for all; at most `patience_s` seconds where that is given."""

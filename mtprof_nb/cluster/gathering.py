@@ -10,7 +10,7 @@ from pathlib import Path
 from mtprof_nb import reading
 from mtprof_nb.cluster.clock_ping import ClockOffset, note_of
 from mtprof_nb.cluster.engines import Answers
-from mtprof_nb.loading.processes_of_files import joined
+from mtprof_nb.loading.processes_of_files import joined_files
 from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.file import recording_reader
 from mtprof_nb.model.source_files import is_cell
@@ -24,18 +24,18 @@ def gathered(
     """One recording of what the engines sent; None if none sent anything.
 
     Engines outside a process group have the ranks of their order. `cell` is the text that ran: it is shown as `label`.
-    `notes` say how the engines ended; for an engine without an answer, that is added.
+    `notes` are about how the engines ended; for an engine without an answer, that is added.
     """
-    told = {engine: _read(engine, content) for engine, content in answers.given.items()}
-    if not told:
+    traces = {engine: _read(engine, content) for engine, content in answers.given.items()}
+    if not traces:
         return None
-    on_one_clock = len({offset.host for offset in offsets.values()}) < 2 or set(offsets) < set(told)
+    on_one_clock = len({offset.host for offset in offsets.values()}) < 2 or set(offsets) < set(traces)
     align = reading.align
     if not on_one_clock:
-        told = {engine: moved_clock(trace, -offsets[engine].offset_ns) for engine, trace in told.items()}
+        traces = {engine: moved_clock(trace, -offsets[engine].offset_ns) for engine, trace in traces.items()}
         align = partial(reading.align, otherwise=note_of(dict(offsets)))
-    files = [Path(f"engine {engine}") for engine in told]
-    trace = joined(files, [_with_label(trace, label, cell) for trace in told.values()], align, by_order=True)
+    files = [Path(f"engine {engine}") for engine in traces]
+    trace = joined_files(files, [_with_label(trace, label, cell) for trace in traces.values()], align, by_order=True)
     missing = [f"Engine {engine} is missing: {why}." for engine, why in answers.missing.items()]
     return Recording(replace(trace, label=label, notes=(*notes, *missing, *trace.notes)))
 

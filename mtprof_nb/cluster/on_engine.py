@@ -6,9 +6,9 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any
 
-from mtprof_nb.cell.everything import records_everything
+from mtprof_nb.cell.default_flags import records_everything
 from mtprof_nb.cell.options import RECORD_FLAGS
 from mtprof_nb.model.file import recording_writer
 from mtprof_nb.profiler import profile
@@ -19,16 +19,9 @@ from mtprof_nb.views.frontend import running_shell
 RECORDING = "_mtprof_recording"
 
 
-class EngineClock(NamedTuple):
-    """The host of an engine, and its time at one moment, in Unix nanoseconds."""
-
-    host: str
-    time_ns: int
-
-
-def clock() -> EngineClock:
-    """The host and the time of this engine."""
-    return EngineClock(platform.node(), time.time_ns())
+def clock() -> tuple[str, int]:
+    """The host of this engine, and its time in Unix nanoseconds."""
+    return platform.node(), time.time_ns()
 
 
 def prepare() -> None:
@@ -40,38 +33,35 @@ def prepare() -> None:
 
 def start(options: Mapping[str, Any]) -> None:
     """Start a profile, which `stop_and_pack` ends."""
-    prof = _profile(options)
-    running_shell().user_ns[RECORDING] = prof
-    prof.start()
+    _new_profile(options).start()
 
 
 def stop_and_pack() -> bytes:
     """End the profile of `start`, and return what it recorded."""
-    prof = running_shell().user_ns[RECORDING]
-    prof.stop()
-    return packed()
+    running_shell().user_ns[RECORDING].stop()
+    return packed_recording()
 
 
 def call(options: Mapping[str, Any], function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """The value of a call, recorded. The recording is left for `packed`, also if the call fails."""
-    prof = _profile(options)
-    running_shell().user_ns[RECORDING] = prof
-    with prof:
+    """The value of a call, recorded. The recording is left for `packed_recording`, also if the call fails."""
+    with _new_profile(options):
         return function(*arguments)
 
 
-def packed() -> bytes:
+def packed_recording() -> bytes:
     """The recording of this engine as the content of a file `.mtp`; `LookupError` if there is none."""
-    found: Results | None = running_shell().user_ns.pop(RECORDING, None)
-    if found is None:
+    recorded: Results | None = running_shell().user_ns.pop(RECORDING, None)
+    if recorded is None:
         msg = "nothing was recorded: the code did not start"
         raise LookupError(msg)
     content = BytesIO()
-    recording_writer.write(found.trace, content)
+    recording_writer.write(recorded.trace, content)
     return content.getvalue()
 
 
-def _profile(options: Mapping[str, Any]) -> profile:
-    """A profile that records everything where that costs little, as a cell does."""
+def _new_profile(options: Mapping[str, Any]) -> profile:
+    """The profile that `packed_recording` packs. It records everything where that costs little, as a cell does."""
     everything = records_everything(options.get("hook", "auto"), options.get("activities"))
-    return profile(**{**dict.fromkeys(RECORD_FLAGS, everything), **options})
+    prof = profile(**{**dict.fromkeys(RECORD_FLAGS, everything), **options})
+    running_shell().user_ns[RECORDING] = prof
+    return prof

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 
 from mtprof_nb.capture.source_texts import cell_label, running_cell_number
-from mtprof_nb.cell.cell_recording import Ending, tell
+from mtprof_nb.cell.cell_recording import CellEnding, print_note
 from mtprof_nb.cell.delivery import deliver
 from mtprof_nb.cell.flags import Flags, spell
 from mtprof_nb.cell.options import OPTIONS, RECORD_FLAGS
 from mtprof_nb.cluster.clock_ping import clock_offsets
 from mtprof_nb.cluster.engines import Engines, RanksError
 from mtprof_nb.cluster.gathering import gathered
-from mtprof_nb.cluster.on_engine import RECORDING, packed, prepare
+from mtprof_nb.cluster.on_engine import RECORDING, packed_recording, prepare
 from mtprof_nb.cluster.rank_job import PATIENCE_S
 from mtprof_nb.profiler import remember
 from mtprof_nb.recording import Recording
@@ -58,18 +58,17 @@ class RankCell:
             text = f"%%mtprofile {_spelled(self._flags, self._label)}\n{cell}"
             failure = self._execute(text)
             patience_s = None if self._result_is_there() and failure is None else PATIENCE_S
-            answers = engines.ask(packed, patience_s=patience_s)
-        found = gathered(answers, offsets, self._label, text, self._endings(answers.given))
-        if found is None:
-            reasons = "; ".join(f"engine {engine}: {why}" for engine, why in answers.missing.items())
-            tell(f"no engine recorded anything ({reasons})")
+            answers = engines.ask(packed_recording, patience_s=patience_s)
+        recording = gathered(answers, offsets, self._label, text, self._endings(answers.given))
+        if recording is None:
+            print_note(f"no engine recorded anything ({answers.reasons})")
         else:
-            remember(found)
-            act = partial(deliver, self._ip, self._flags, self._against, found, Ending(None, (), False))
+            remember(recording)
+            act = partial(deliver, self._ip, self._flags, self._against, recording, CellEnding(None, (), False))
             act() if failure is None else _after_cell(self._ip, act)
         if failure is not None:
             raise failure
-        return found
+        return recording
 
     def _execute(self, text: str) -> Exception | None:
         """Run `text` on the engines; the exception of engines that failed is returned, not raised."""
@@ -86,15 +85,15 @@ class RankCell:
 
     def _endings(self, recorded: Container[int]) -> list[str]:
         """A sentence for each engine that recorded the cell, and on which it failed."""
-        result, found = self._px.last_result, []
+        result, sentences = self._px.last_result, []
         with suppress(Exception):
             result.wait(1)
             for one in result.metadata:
                 if one.status == "error" and one.error is not None and one.engine_id in recorded:
                     name = getattr(one.error, "ename", type(one.error).__name__)
                     how = "was interrupted" if name == "KeyboardInterrupt" else f"failed with {name}"
-                    found.append(f"Engine {one.engine_id} {how}: recorded until then.")
-        return found
+                    sentences.append(f"Engine {one.engine_id} {how}: recorded until then.")
+        return sentences
 
 
 def _parallel_magics(ip: InteractiveShell) -> Any:
@@ -120,8 +119,8 @@ def _targets(px: Any, targets: str | None) -> Iterator[None]:
 def _engines_named(px: Any, targets: str) -> Any:
     """The engines that the flag `--targets` names; `UsageError` if it names none."""
     try:
-        found = px._eval_target_str(targets)
-        return found if isinstance(found, int | str) else list(found)
+        named = px._eval_target_str(targets)
+        return named if isinstance(named, int | str) else list(named)
     except (NameError, SyntaxError, TypeError) as error:
         msg = f"{targets!r} names no engines ({error}): write --targets 0:2, [0,1] or all"
         raise UsageError(msg) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from datetime import timedelta
 from typing import Any
 
 from mtprof_nb.cluster.engines import Engines
@@ -21,7 +22,7 @@ def init_ranks(view: Any, backend: str = "gloo", *, address: str | None = None, 
     as its share of the host's cores unless `OMP_NUM_THREADS` is set. A group of an earlier call is left.
 
     `address` is where the other hosts reach the first engine; by default the name of its host, and on one host alone
-    the loopback address. `RanksError` says which engine could not join, and why.
+    the loopback address. `RanksError` names the engine that could not join, and the reason.
     """
     engines = Engines(view)
     hosts = engines.ask_all(leave)
@@ -48,8 +49,6 @@ def leave() -> str:
 
 def open_store(address: str, size: int, timeout_s: float) -> int:
     """Open the store in which the engines find each other, on a free port. Returns the port."""
-    from datetime import timedelta
-
     import torch.distributed as dist
 
     timeout = timedelta(seconds=timeout_s)
@@ -61,8 +60,6 @@ def open_store(address: str, size: int, timeout_s: float) -> int:
 
 def join(place: tuple[int, int, int], size: int, address: str, port: int, backend: str, timeout_s: float) -> None:
     """Join the group as the rank, the rank on this host, and of the number on this host, that `place` has."""
-    from datetime import timedelta
-
     import torch
     import torch.distributed as dist
 

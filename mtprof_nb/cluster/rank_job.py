@@ -8,7 +8,8 @@ from typing import Any
 from mtprof_nb.cluster.clock_ping import clock_offsets
 from mtprof_nb.cluster.engines import Answers, Engines, RanksError
 from mtprof_nb.cluster.gathering import gathered
-from mtprof_nb.cluster.on_engine import call, packed, prepare, start, stop_and_pack
+from mtprof_nb.cluster.on_engine import call, packed_recording, prepare, start, stop_and_pack
+from mtprof_nb.model.trace import empty_trace
 from mtprof_nb.profiler import remember
 from mtprof_nb.recording import Recording
 
@@ -40,8 +41,6 @@ class RanksRecording(Recording):
     """The recordings of all engines as one; empty until they were brought back."""
 
     def __init__(self, engines: Engines, options: dict[str, Any]) -> None:
-        from mtprof_nb.model.trace import empty_trace
-
         self._engines = engines
         self._options = {"name": "ranks", **options}
         super().__init__(empty_trace(label=self._options["name"]))
@@ -67,18 +66,17 @@ class RanksRecording(Recording):
             answers = self._engines.ask(call, self._options, function, args)
         except KeyboardInterrupt:
             self._engines.interrupt()
-            self._gather(self._engines.ask(packed, patience_s=PATIENCE_S))
+            self._gather(self._engines.ask(packed_recording, patience_s=PATIENCE_S))
             raise
         self.values, self._failures = answers.given, answers.missing
-        self._gather(self._engines.ask(packed))
+        self._gather(self._engines.ask(packed_recording))
         return self
 
     def _gather(self, answers: Answers[bytes]) -> None:
         ended = [f"Engine {one} failed: {why}." for one, why in self._failures.items() if one in answers.given]
-        found = gathered(answers, self._offsets, self._options["name"], notes=ended)
-        if found is None:
-            why = "; ".join(f"engine {engine}: {reason}" for engine, reason in answers.missing.items())
-            msg = f"no engine could record: {why}"
+        recording = gathered(answers, self._offsets, self._options["name"], notes=ended)
+        if recording is None:
+            msg = f"no engine could record: {answers.reasons}"
             raise RanksError(msg)
-        self._trace = found.trace
+        self._trace = recording.trace
         remember(self)

@@ -24,17 +24,17 @@ Clock = Callable[[], int]
 
 #: Length of a block of short calls. Shorter blocks follow each other closer, so that both see the same machine.
 _BLOCK_NS = 20_000_000
-#: A time is read so rarely that reading it takes no share of what is measured.
+#: A time is read so rarely that reading it takes no share of the measured time.
 _SAMPLE_NS = 50_000
 FEWEST_PAIRS, MOST_PAIRS = 10, 250
 _CALIBRATION_NS, _MOST_LOOPS = 15_000_000, 1 << 20
 #: Functions whose calls differ by less than this factor get the same block. Noise alone stays below it.
-_ALIKE = 4.0
+_SAME_BLOCK = 4.0
 _COLLECT_AFTER_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Block:
+class TimedBlock:
     """How a function is measured: `samples` times of `loops` calls each; the median of them is the block's time."""
 
     samples: int
@@ -52,8 +52,8 @@ class Alternated:
 
     a_ns: tuple[float, ...]
     b_ns: tuple[float, ...]
-    a_block: Block
-    b_block: Block
+    a_block: TimedBlock
+    b_block: TimedBlock
     #: Pairs that were planned: more than there are after an interrupt, or if they took much longer than expected.
     planned: int
     seconds: float
@@ -92,18 +92,18 @@ class Alternation:
 
     def run(self, progress: Callable[[float], None] | None = None) -> Alternated:
         """Measure all pairs. An interrupt ends it with those it has, and is raised if there are none."""
-        found: tuple[list[float], list[float]] = [], []
+        measured: tuple[list[float], list[float]] = [], []
         began, is_interrupted = self._clock(), False
         try:
-            self._measure_pairs(found, began + self._most_ns, progress)
+            self._measure_pairs(measured, began + self._most_ns, progress)
         except KeyboardInterrupt:
-            if not all(found):
+            if not all(measured):
                 raise
             is_interrupted = True
-        complete = min(map(len, found))
+        complete = min(map(len, measured))
         return Alternated(
-            a_ns=tuple(found[0][:complete]),
-            b_ns=tuple(found[1][:complete]),
+            a_ns=tuple(measured[0][:complete]),
+            b_ns=tuple(measured[1][:complete]),
             a_block=self._blocks[0],
             b_block=self._blocks[1],
             planned=self.pairs,
@@ -112,24 +112,24 @@ class Alternation:
         )
 
     def _measure_pairs(
-        self, found: tuple[list[float], list[float]], deadline: float, progress: Callable[[float], None] | None
+        self, measured: tuple[list[float], list[float]], deadline: float, progress: Callable[[float], None] | None
     ) -> None:
-        """Measure all pairs, or as many as there are at the deadline, which does not know which function is slower."""
+        """Measure all pairs, or those that end before the deadline, whichever function is slower."""
         with _collector_paused(self._clock) as collect:
             for number in range(1, self.pairs + 1):
-                self._measure_pair(found)
+                self._measure_pair(measured)
                 collect()
                 if progress is not None:
                     progress(number / self.pairs)
                 if number >= FEWEST_PAIRS and self._clock() > deadline:
                     break
 
-    def _measure_pair(self, found: tuple[list[float], list[float]]) -> None:
+    def _measure_pair(self, measured: tuple[list[float], list[float]]) -> None:
         first = int(self._coin())
         for side in (first, 1 - first):
-            found[side].append(self._block_ns(self._functions[side], self._blocks[side]))
+            measured[side].append(self._block_ns(self._functions[side], self._blocks[side]))
 
-    def _block_ns(self, function: Function, block: Block) -> float:
+    def _block_ns(self, function: Function, block: TimedBlock) -> float:
         samples = [self._sample_ns(function, block.loops) for _ in range(block.samples)]
         return median(samples) / block.loops
 
@@ -165,18 +165,18 @@ def _coin() -> bool:
     return SystemRandom().random() < 0.5
 
 
-def _blocks(a_ns: float, b_ns: float) -> tuple[Block, Block]:
+def _blocks(a_ns: float, b_ns: float) -> tuple[TimedBlock, TimedBlock]:
     """The blocks of two functions by the time of a call: the same, unless one takes many times as long."""
-    if max(a_ns, b_ns) < _ALIKE * min(a_ns, b_ns):
+    if max(a_ns, b_ns) < _SAME_BLOCK * min(a_ns, b_ns):
         return (_block(math.sqrt(a_ns * b_ns)),) * 2
     return _block(a_ns), _block(b_ns)
 
 
-def _block(call_ns: float) -> Block:
+def _block(call_ns: float) -> TimedBlock:
     loops = max(round(_SAMPLE_NS / call_ns), 1)
     samples = max(round(_BLOCK_NS / (loops * call_ns)), 1)
     # Of an odd number, the median is one of the samples: with two, a single very long one would decide.
-    return Block(samples | 1, loops)
+    return TimedBlock(samples | 1, loops)
 
 
 @contextmanager

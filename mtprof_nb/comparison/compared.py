@@ -10,6 +10,7 @@ from typing import cast
 from mtprof_nb.comparison.alternation import Alternated
 from mtprof_nb.comparison.differences import (
     kernel_differences,
+    line_differences,
     op_differences,
     phase_differences,
     step_difference,
@@ -17,7 +18,6 @@ from mtprof_nb.comparison.differences import (
 )
 from mtprof_nb.comparison.exact_changes import Change, exact_changes
 from mtprof_nb.comparison.joined_rows import Difference
-from mtprof_nb.comparison.line_differences import line_differences
 from mtprof_nb.comparison.sides import Sides
 from mtprof_nb.comparison.verdicts import Verdict, judged_pairs
 

@@ -1,4 +1,4 @@
-"""Times and calls of both sides: of the whole, of steps and phases, of ops and kernels."""
+"""Times and calls of both sides: of the whole, of steps and phases, of lines, ops and kernels."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.groups import sums
+from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.program_time.recorded_time import recorded_ns
 from mtprof_nb.analysis.steps.step_times import step_times
 from mtprof_nb.analysis.summary import marked_steps, summary
-from mtprof_nb.comparison.joined_rows import Difference, Item, Items, joined, of_runs, verdict_on
+from mtprof_nb.comparison.joined_rows import EDITED, Difference, Item, Items, joined, of_runs, verdict_on
+from mtprof_nb.comparison.program_lines import programs, where
 from mtprof_nb.comparison.sides import Side, Sides, has_bytes, has_device_work
 from mtprof_nb.comparison.verdicts import Parts
-from mtprof_nb.model.trace import DEVICE_WORK, PHASES, Bool, Int64, Trace
+from mtprof_nb.model.trace import DEVICE_WORK, PHASES, Bool, Int64, SourceLine, Trace
+from mtprof_nb.tables.line_table import LineRow
 from mtprof_nb.tables.operators.operator_rows import rows
 
 
@@ -46,6 +49,26 @@ def phase_differences(sides: Sides) -> list[Difference]:
     return sorted(joined(sides, "phase", *items), key=lambda row: PHASES.index(row.name))
 
 
+def line_differences(sides: Sides) -> list[Difference]:
+    """Lines that ran, the largest change of time first; empty where a run has no lines."""
+    both = programs(sides)
+    if both is None:
+        return []
+    (a, b, b_of_a), with_bytes = both, sides.have(has_bytes)
+    # A line that b alone has may have the file and number of another one of a.
+    keys = {line: ("b", line) for line in b.first} | {other: line for line, other in b_of_a.items()}
+    lines = {keys[line]: _Line(None, row) for line, row in b.first.items()}
+    lines |= {line: _Line(row, b.first[b_of_a[line]] if line in b_of_a else None) for line, row in a.first.items()}
+    of_a: list[Items] = [
+        {at: lines[at].item(sides, run, row, with_bytes) for at, row in rows.items()} for run, rows in a.runs
+    ]
+    of_b: list[Items] = [
+        {keys[at]: lines[keys[at]].item(sides, run, row, with_bytes) for at, row in rows.items()}
+        for run, rows in b.runs
+    ]
+    return joined(sides, "line", of_a, of_b)
+
+
 def op_differences(sides: Sides) -> list[Difference]:
     """Ops, the largest change of time first."""
     return joined(sides, "op", *of_runs(sides, lambda run: _op_items(sides, run, on_device=False)))
@@ -56,6 +79,28 @@ def kernel_differences(sides: Sides) -> list[Difference]:
     if not sides.have(has_device_work):
         return []
     return joined(sides, "kernel", *of_runs(sides, lambda run: _op_items(sides, run, on_device=True)))
+
+
+class _Line:
+    """One line in both programs."""
+
+    def __init__(self, a: LineRow | None, b: LineRow | None) -> None:
+        there = [row for row in (a, b) if row is not None]
+        self._name = there[-1].source or f"{where(there[-1])}:{there[-1].line}"
+        self._detail = " → ".join(dict.fromkeys(f"{where(row)}:{row.line}" for row in there if row.file))
+        self._change = EDITED if len({row.source for row in there}) > 1 else ""
+
+    def item(self, sides: Sides, run: Trace, row: LineRow, with_bytes: bool) -> Item:
+        """The values of the line in one run, where it has this row."""
+        nbytes = row.allocated_bytes or 0 if with_bytes else None
+        parts = partial(_of_line, sides, run, row)
+        return Item(self._name, self._detail, row.count, row.time_ns, nbytes, self._change, parts)
+
+
+def _of_line(sides: Sides, run: Trace, row: LineRow) -> Int64:
+    caused, line = attribution(run), SourceLine(row.file, row.line)
+    number = caused.lines.index(line) if line in caused.lines else -1
+    return parts_of(sides, run, op_costs(run).self_ns, counted_ops(run) & (caused.line == number))
 
 
 def _op_items(sides: Sides, run: Trace, on_device: bool) -> Items:
@@ -115,7 +160,7 @@ def _steady_calls(run: Trace, times: Int64, chosen: Bool) -> Int64:
 
 
 def _all_calls(sides: Sides) -> list[Parts]:
-    """Of each side the calls of its ops but for the longest; none if ops ran at once, so that they exceed the wall."""
+    """The calls of each side's ops without the longest ones; none if ops ran in parallel, beyond the wall time."""
     return [partial(_calls, sides, side.runs[0]) for side in sides.both]
 
 

@@ -16,7 +16,7 @@ from mtprof_nb.comparison.joined_rows import Difference, shift_of_ranges
 from mtprof_nb.comparison.sides import Side, Sides, has_bytes, has_device_work, has_shapes
 from mtprof_nb.model.trace import OP, Trace
 
-#: A change of bytes below this share is not told: allocators round.
+#: A change of bytes below this share is not reported: allocators round.
 _SAME_BYTES = 0.001
 
 
@@ -120,13 +120,13 @@ def _input_changes(sides: Sides) -> Iterator[Change]:
 
 def _inputs(side: Side) -> dict[tuple[Hashable, ...], set[Inputs]]:
     """For each op, the shapes and types of the inputs that it got in any run."""
-    found: dict[tuple[Hashable, ...], set[Inputs]] = {}
+    inputs: dict[tuple[Hashable, ...], set[Inputs]] = {}
     for run in side.runs:
         ops = np.flatnonzero(run.kind == OP)
         grouped = group(run, "name", "device", "shapes", "types", costs=op_costs(run), positions=ops)
         for name, device, shapes, types in grouped.values(run):
-            found.setdefault((name, device), set()).add((shapes, types))
-    return found
+            inputs.setdefault((name, device), set()).add((shapes, types))
+    return inputs
 
 
 def _shapes_text(inputs: Inputs) -> str:

@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from mtprof_nb.comparison.rank_tests import Floats
 from mtprof_nb.comparison.sides import Sides
-from mtprof_nb.comparison.verdicts import SAME, UNKNOWN, Parts, Runs, Verdict, adjusted, judged_once, judged_runs
+from mtprof_nb.comparison.verdicts import SAME, UNKNOWN, Parts, Verdict, adjusted, judged_once, judged_runs
 from mtprof_nb.model.trace import Trace
-
-Floats = npt.NDArray[np.float64]
 
 NEW, GONE, MORE, LESS, EDITED = "new", "gone", "called more often", "called less often", "edited"
 #: A row that has less than this share of the time on both sides is not tested.
@@ -92,8 +90,8 @@ def joined(sides: Sides, level: str, of_a: list[Items], of_b: list[Items]) -> li
     rows = [row for row in rows if row.is_on_both_sides or sides.is_complete]
     wholes = sum(row.a.middle_ns for row in rows), sum(row.b.middle_ns for row in rows)
     verdicts = iter(adjusted([row.verdict(sides, *wholes) for row in rows if row.is_on_both_sides]))
-    found = [row.difference(sides, level, next(verdicts) if row.is_on_both_sides else None) for row in rows]
-    return sorted(found, key=lambda row: (-abs(row.delta_ns), row.name, row.detail))
+    differences = [row.difference(sides, level, next(verdicts) if row.is_on_both_sides else None) for row in rows]
+    return sorted(differences, key=lambda row: (-abs(row.delta_ns), row.name, row.detail))
 
 
 def verdict_on(sides: Sides, a_ns: Floats, b_ns: Floats, a_parts: Parts, b_parts: Parts) -> Verdict:
@@ -101,7 +99,7 @@ def verdict_on(sides: Sides, a_ns: Floats, b_ns: Floats, a_parts: Parts, b_parts
     if sides.is_one_run_each:
         verdict = judged_once(float(a_ns[0]), float(b_ns[0]), a_parts, b_parts, sides.in_steps)
     else:
-        verdict = judged_runs(Runs(a_ns, b_ns, sides.are_mixed), sides.matters)
+        verdict = judged_runs(a_ns, b_ns, sides.matters, sides.are_mixed)
     reason = sides.why_incomparable
     return replace(verdict, answer=UNKNOWN, why=reason) if reason else verdict
 

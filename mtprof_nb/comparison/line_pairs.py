@@ -9,13 +9,14 @@ from pathlib import Path
 
 from mtprof_nb.model.source_files import is_cell
 from mtprof_nb.model.trace import SourceLine
+from mtprof_nb.tables.line_table import text_of_line
 
 #: Texts by file.
 Files = Mapping[str, Sequence[str]]
 #: Two files are versions of one if this share of their lines agrees.
-_ALIKE_FILES = 0.3
+_SIMILAR_FILES = 0.3
 #: Two lines are versions of one if this share of their words and signs agrees.
-_ALIKE_LINES = 0.5
+_SIMILAR_LINES = 0.5
 _WORDS = re.compile(r"\w+|[^\w\s]")
 #: How the names of cells begin that `analysis.groups.stable_names` makes.
 _CELL = "cell "
@@ -43,8 +44,7 @@ def paired_files(a_files: Files, b_files: Files) -> dict[str, str]:
     pairs = {file: file for file in a_files if file in b_files}
     a_left = [file for file in a_files if file not in pairs]
     b_left = [file for file in b_files if file not in pairs]
-    alike = sorted(_alike_files(a_files, b_files, a_left, b_left), reverse=True)
-    for _, a_file, b_file in alike:
+    for _, a_file, b_file in sorted(_similar_files(a_files, b_files, a_left, b_left), reverse=True):
         if a_file not in pairs and b_file not in pairs.values():
             pairs[a_file] = b_file
     a_cells = [file for file in a_left if file not in pairs and _names_cell(file)]
@@ -54,7 +54,7 @@ def paired_files(a_files: Files, b_files: Files) -> dict[str, str]:
     return pairs
 
 
-def _alike_files(
+def _similar_files(
     a_files: Files, b_files: Files, a_left: Sequence[str], b_left: Sequence[str]
 ) -> Iterator[tuple[float, str, str]]:
     for b_file in b_left:
@@ -66,7 +66,7 @@ def _alike_files(
 def similarity(a_text: Sequence[str], b_text: Sequence[str]) -> float:
     """The share of the lines of two texts that agrees; 0 if it is too small for versions of one text."""
     matcher = SequenceMatcher(None, _texts(a_text), _texts(b_text), autojunk=False)
-    return ratio if matcher.quick_ratio() >= _ALIKE_FILES and (ratio := matcher.ratio()) >= _ALIKE_FILES else 0.0
+    return ratio if matcher.quick_ratio() >= _SIMILAR_FILES and (ratio := matcher.ratio()) >= _SIMILAR_FILES else 0.0
 
 
 def _may_be_versions(a_file: str, b_file: str) -> bool:
@@ -80,32 +80,32 @@ def _names_cell(file: str) -> bool:
 
 
 def paired_numbers(a_text: Sequence[str], b_text: Sequence[str]) -> dict[int, int]:
-    """For numbers of lines of one text, those of another. Lines that only moved agree; edited ones are much alike."""
+    """For numbers of lines of one text, those of another. Lines that only moved agree; edited ones are similar."""
     a, b = _stripped(a_text), _stripped(b_text)
     if a == b:
         return {number: number for number in range(1, len(a) + 1)}
     pairs: dict[int, int] = {}
     for kind, a_from, a_to, b_from, b_to in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         a_range, b_range = range(a_from, a_to), range(b_from, b_to)
-        found = zip(a_range, b_range, strict=True) if kind == "equal" else _edited(a, b, a_range, b_range)
-        pairs |= {a_at + 1: b_at + 1 for a_at, b_at in found}
+        same = zip(a_range, b_range, strict=True) if kind == "equal" else _edited(a, b, a_range, b_range)
+        pairs |= {a_at + 1: b_at + 1 for a_at, b_at in same}
     return pairs
 
 
 def _edited(a: Sequence[str], b: Sequence[str], a_range: range, b_range: range) -> Iterator[tuple[int, int]]:
-    """Pairs of lines that are much alike, in order."""
+    """Pairs of similar lines, in order."""
     following = b_range.start
     for a_at in a_range:
         for b_at in range(following, b_range.stop):
-            if a[a_at] and b[b_at] and _are_alike(a[a_at], b[b_at]):
+            if a[a_at] and b[b_at] and _are_similar(a[a_at], b[b_at]):
                 yield a_at, b_at
                 following = b_at + 1
                 break
 
 
-def _are_alike(one: str, other: str) -> bool:
+def _are_similar(one: str, other: str) -> bool:
     matcher = SequenceMatcher(None, _WORDS.findall(one), _WORDS.findall(other), autojunk=False)
-    return matcher.quick_ratio() >= _ALIKE_LINES and matcher.ratio() >= _ALIKE_LINES
+    return matcher.quick_ratio() >= _SIMILAR_LINES and matcher.ratio() >= _SIMILAR_LINES
 
 
 def _with_moved(
@@ -119,18 +119,12 @@ def _with_moved(
     reached = {pairs[line] for line in a_lines if line in pairs}
     a_left = sorted(line for line in a_lines if pairs.get(line) not in b_lines)
     b_left = sorted(line for line in b_lines if line not in reached)
-    a_texts = [text_of(a_files, line) for line in a_left]
-    b_texts = [text_of(b_files, line) for line in b_left]
+    a_texts = [text_of_line(a_files.get(line.file, ()), line.line) for line in a_left]
+    b_texts = [text_of_line(b_files.get(line.file, ()), line.line) for line in b_left]
     for a, b in paired_numbers(a_texts, b_texts).items():
         if a_texts[a - 1]:
             pairs[a_left[a - 1]] = b_left[b - 1]
     return pairs
-
-
-def text_of(files: Files, line: SourceLine) -> str:
-    """The text of a line without its indentation; "" where it is not known."""
-    text = files.get(line.file, ())
-    return text[line.line - 1].strip() if 0 < line.line <= len(text) else ""
 
 
 def _texts(lines: Sequence[str]) -> list[str]:

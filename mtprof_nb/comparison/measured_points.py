@@ -16,7 +16,7 @@ from mtprof_nb.comparison.sides import Side
 MOST_POINTS = 400
 
 
-class Points(NamedTuple):
+class MeasuredPoints(NamedTuple):
     """Times of both sides, in nanoseconds: for each run its points in order. `unit` names a point."""
 
     unit: str
@@ -24,14 +24,14 @@ class Points(NamedTuple):
     b: list[list[float]]
 
 
-def measured_points(compared: Compared) -> Points:
+def measured_points(compared: Compared) -> MeasuredPoints:
     """The points of both sides, thinned where there are many; the shortest and the longest of a run are kept."""
     times, sides = compared.alternated, compared.sides
     if times is not None:
-        return Points("block of calls", [_thinned(times.a_ns, MOST_POINTS)], [_thinned(times.b_ns, MOST_POINTS)])
+        return MeasuredPoints("block of calls", *([_thinned(ns, MOST_POINTS)] for ns in (times.a_ns, times.b_ns)))
     if min(sides.a.steps + sides.b.steps) >= 2:
-        return Points("step", *(_steps(side) for side in sides.both))
-    return Points("run", *([[float(recorded_ns(run))] for run in side.runs] for side in sides.both))
+        return MeasuredPoints("step", *(_steps(side) for side in sides.both))
+    return MeasuredPoints("run", *([[float(recorded_ns(run))] for run in side.runs] for side in sides.both))
 
 
 def _steps(side: Side) -> list[list[float]]:

@@ -35,8 +35,8 @@ class ProgramLines:
         texts: dict[str, list[str]] = {}
         for run, rows in self.runs:
             names = {line.file: row.file for line, row in rows.items() if row.file}
-            found = {name: source_lines(run, file) for name, file in names.items() if name not in texts}
-            texts |= {name: text for name, text in found.items() if text}
+            new = {name: source_lines(run, file) for name, file in names.items() if name not in texts}
+            texts |= {name: text for name, text in new.items() if text}
         return texts
 
     def title(self, file: str) -> str:
@@ -45,11 +45,12 @@ class ProgramLines:
 
     def times(self, sides: Sides) -> dict[SourceLine, float]:
         """Nanoseconds of each line: the median of its runs, of one step where steps are compared."""
-        found: dict[SourceLine, list[float]] = {line: [] for line in self.first}
-        for run, rows in self.runs:
-            for line, times in found.items():
-                times.append(rows[line].time_ns / sides.divisor(run) if line in rows else 0.0)
-        return {line: float(np.median(times)) for line, times in found.items()}
+        return {
+            line: float(
+                np.median([rows[line].time_ns / sides.divisor(run) if line in rows else 0.0 for run, rows in self.runs])
+            )
+            for line in self.first
+        }
 
 
 class Programs(NamedTuple):

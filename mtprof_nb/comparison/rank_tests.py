@@ -82,13 +82,13 @@ def _rank_sum_null(ranks: npt.NDArray[np.int64], size: int) -> Floats:
             share = taken / seen
             chance[taken] *= 1 - share
             chance[taken, rank:] += share * chance[taken - 1, :-rank]
-    found: Floats = chance[size]
-    return found
+    null: Floats = chance[size]
+    return null
 
 
-def _two_sided(null: Floats, found: int) -> float:
-    """The probability of a sum at least as far from the middle as `found`, on either side."""
-    return min(1.0, 2 * min(float(null[: found + 1].sum()), float(null[found:].sum())))
+def _two_sided(null: Floats, observed: int) -> float:
+    """The probability of a sum at least as far from the middle as `observed`, on either side."""
+    return min(1.0, 2 * min(float(null[: observed + 1].sum()), float(null[observed:].sum())))
 
 
 def _interval(ordered: Floats, null: Floats, confidence: float) -> tuple[float, float]:

@@ -70,15 +70,15 @@ class _Text(NamedTuple):
 
 def side_by_side(sides: Sides) -> list[Versions]:
     """The files whose text differs, and functions of other files that ran on one side each; empty without lines."""
-    found = programs(sides)
-    if found is None:
+    both = programs(sides)
+    if both is None:
         return []
     versions, left = [], _MOST_ROWS
-    for a, b in _texts(found.a, found.b, sides):
+    for a, b in _texts(both.a, both.b, sides):
         rows = _around_changes(list(_aligned(a, b)))[:left]
         left -= len(rows)
         if rows:
-            a_title, b_title = (side.title(text.file) * bool(text.lines) for side, text in ((found.a, a), (found.b, b)))
+            a_title, b_title = (side.title(text.file) * bool(text.lines) for side, text in ((both.a, a), (both.b, b)))
             versions.append(Versions(a_title, b_title, tuple(rows)))
     return versions
 
@@ -98,8 +98,8 @@ def _texts(a: ProgramLines, b: ProgramLines, sides: Sides) -> Iterator[tuple[_Te
         a_lines, b_lines = map(_ran, texts)
         parts[0].extend(_parts(texts[0], a_lines, b_lines))
         parts[1].extend(_parts(texts[1], b_lines, a_lines))
-    for found, alone in zip(parts, (a_texts, b_texts), strict=True):
-        found.extend(
+    for of_side, alone in zip(parts, (a_texts, b_texts), strict=True):
+        of_side.extend(
             part for text in alone.values() for part in _parts(text._replace(is_known=False), _ran(text), set())
         )
     yield from _paired(*parts)
@@ -111,7 +111,7 @@ def _ran(text: _Text) -> set[int]:
 
 
 def _paired(a_parts: list[_Text], b_parts: list[_Text]) -> Iterator[tuple[_Text, _Text]]:
-    """Parts that ran on one side each: two functions of one name, much alike, or of one file.
+    """Parts that ran on one side each: two functions of one name, similar ones, or two of one file.
 
     Another part is new or gone if the other side has no version of its file, and else was not called there.
     """

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.steps.step_times import step_times
 from mtprof_nb.analysis.summary import coverage_notes, has_steps, summary
-from mtprof_nb.comparison.recorded_on import device_names, hosts, world_sizes
 from mtprof_nb.comparison.verdicts import are_mixed
 from mtprof_nb.model.trace import Recorded, Trace
 
@@ -83,7 +84,7 @@ class Sides:
 
     @cached_property
     def flags_agree(self) -> bool:
-        """Whether all runs were recorded with the same flags, and so were slowed down alike."""
+        """Whether all runs were recorded with the same flags, and so slowed down as much."""
         return _agree(run.recorded for run in self.all_runs)
 
     @cached_property
@@ -124,25 +125,21 @@ class Sides:
         return f"Flags differ (a: {a}; b: {b}): only what both have is compared, and times are not judged."
 
     def _missing_notes(self) -> list[str]:
+        sides = list(zip("ab", self.both, strict=True))
         return [
-            f"{name} lacks events: rows of one side alone are left out, and counts and times not judged."
-            for name, side in zip("ab", self.both, strict=True)
-            if not side.all_have(_is_whole)
-        ] + [
-            note
-            for name, side in zip("ab", self.both, strict=True)
-            for run in side.runs
-            for note in coverage_notes(run, name)
+            *(
+                f"{name} lacks events: rows of one side alone are left out, and counts and times not judged."
+                for name, side in sides
+                if not side.all_have(_is_whole)
+            ),
+            *(note for name, side in sides for run in side.runs for note in coverage_notes(run, name)),
         ]
 
     def _steps_note(self) -> str:
         a, b = (_texts(map(str, side.steps)) for side in self.both)
         if self.steps_are_calls:
-            return (
-                f"Phases, lines and ops are those of one call, from one recording of each ({a} calls)."
-                if self.per_step
-                else ""
-            )
+            calls = f"Phases, lines and ops are those of one call, from one recording of each ({a} calls)."
+            return calls if self.per_step else ""
         if self.per_step:
             return f"Steps differ (a: {a}; b: {b}): counts, bytes and times are those of one step."
         if any(self.a.steps) != any(self.b.steps):
@@ -150,14 +147,42 @@ class Sides:
         return ""
 
     def _place_notes(self) -> list[str]:
-        found = [(what, *(_of_all(side, read) for side in self.both)) for what, read in _PLACES.items()]
-        return [f"{what} differ (a: {_texts(a)}; b: {_texts(b)})." for what, a, b in found if a != b]
+        places = [(what, *(_of_all(side, read) for side in self.both)) for what, read in _PLACES.items()]
+        return [f"{what} differ (a: {_texts(a)}; b: {_texts(b)})." for what, a, b in places if a != b]
+
+
+def _hosts(run: Trace) -> set[str]:
+    """Names of the machines."""
+    return {process.host for process in run.processes if process.host}
+
+
+def _device_names(run: Trace) -> set[str]:
+    """Names of the devices, such as "Tesla V100-SXM2-16GB"; their types if no names are recorded."""
+    devices = _metadata(run, "deviceProperties")
+    described = [one for one in devices if isinstance(one, dict)] if isinstance(devices, list) else []
+    names = {name for device in described if isinstance(name := device.get("name"), str)}
+    return names or {device for device in run.devices if device != "CPU"}
+
+
+def _world_sizes(run: Trace) -> set[str]:
+    """Numbers of processes of the distributed job."""
+    job = _metadata(run, "distributedInfo")
+    size = job.get("world_size") if isinstance(job, dict) else None
+    return {str(size)} if isinstance(size, int) else set()
+
+
+def _metadata(run: Trace, key: str) -> Any:
+    """Kineto's metadata under a key; None if there is none that can be read."""
+    try:
+        return json.loads(run.metadata.get(key, "null"))
+    except ValueError:
+        return None
 
 
 _PLACES: dict[str, Callable[[Trace], set[str]]] = {
-    "Machines": hosts,
-    "Devices": device_names,
-    "Numbers of processes in the job": world_sizes,
+    "Machines": _hosts,
+    "Devices": _device_names,
+    "Numbers of processes in the job": _world_sizes,
     "Numbers of recorded processes": lambda run: {str(len(run.processes))},
 }
 

@@ -1,4 +1,4 @@
-"""Verdicts on two measured times: what can be said, and why."""
+"""Verdicts on two measured times, with their reasons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mtprof_nb.analysis import units
-from mtprof_nb.comparison.rank_tests import Shift, of_pairs, of_samples
+from mtprof_nb.comparison.rank_tests import Floats, Shift, of_pairs, of_samples
 
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "no difference that matters", "cannot tell"
 
@@ -54,15 +54,6 @@ class Verdict:
         return f"{self.answer}: {self.why}"
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """One measured time of both sides: a value for each run, and whether the runs of the two were mixed in time."""
-
-    a_ns: npt.NDArray[np.float64]
-    b_ns: npt.NDArray[np.float64]
-    is_mixed: bool = True
-
-
 def judged_pairs(a_ns: npt.ArrayLike, b_ns: npt.ArrayLike, matters: float) -> Verdict:
     """The verdict on two functions that ran in turns, from a time of each in each pair."""
     differences = np.log(b_ns) - np.log(a_ns)
@@ -79,21 +70,24 @@ def judged_pairs(a_ns: npt.ArrayLike, b_ns: npt.ArrayLike, matters: float) -> Ve
     return _unless_placement(verdict, evidence)
 
 
-def judged_runs(runs: Runs, matters: float) -> Verdict:
-    """The verdict on a time that was recorded in several runs of at least one side. The unit is a run."""
-    sizes = f"{len(runs.a_ns)} and {len(runs.b_ns)} runs"
-    if min(runs.a_ns.min(), runs.b_ns.min()) <= 0:
+def judged_runs(a_ns: Floats, b_ns: Floats, matters: float, are_mixed: bool = True) -> Verdict:
+    """The verdict on a time of several runs of at least one side: a value for each run.
+
+    `are_mixed`: whether the runs of both sides were recorded in turns or at random.
+    """
+    sizes = f"{len(a_ns)} and {len(b_ns)} runs"
+    if min(a_ns.min(), b_ns.min()) <= 0:
         return Verdict(UNKNOWN, "no time was recorded in some of the runs")
-    shift = of_samples(np.log(runs.a_ns), np.log(runs.b_ns), RUNS_CONFIDENCE)
+    shift = of_samples(np.log(a_ns), np.log(b_ns), RUNS_CONFIDENCE)
     if math.isinf(shift.low):
         why = f"{sizes} are too few to tell a difference from chance: record at least four of each, in random order"
         return Verdict(UNKNOWN, why, math.exp(shift.estimate), p=shift.p)
     verdict = _judged(shift, RUNS_CONFIDENCE, matters, sizes, "record more runs of each, in random order")
-    return verdict if runs.is_mixed else _unmixed(verdict)
+    return verdict if are_mixed else _unmixed(verdict)
 
 
 def judged_once(a_ns: float, b_ns: float, a_parts: Parts, b_parts: Parts, in_steps: bool = True) -> Verdict:
-    """The verdict on a time of one run each: a difference is told only if it is far larger than noise, in most parts.
+    """The verdict on a time of one run each: a difference only if it is far larger than noise, in most parts.
 
     One part that takes very long, such as the first one, may be most of the time of a run. So the median step has to
     differ as much; of recordings without steps, the longest calls are left out of the slower side.
@@ -130,7 +124,7 @@ def _in_calls(ratio: float, a_ns: float, b_ns: float, a_parts: Parts, b_parts: P
 
 
 def adjusted(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The verdicts on many rows: of those that tell a difference, one in twenty may be chance.
+    """The verdicts on many rows: of those on a difference, one in twenty may be chance.
 
     The method is that of Benjamini and Hochberg; without it, twenty rows of equal programs would have a verdict each.
     """
@@ -153,7 +147,7 @@ def are_mixed(a_began: Sequence[int], b_began: Sequence[int]) -> bool:
 
 
 def _judged(shift: Shift, confidence: float, matters: float, evidence: str, remedy: str, least: float = 1.0) -> Verdict:
-    """The verdict by an interval; one of a difference needs an interval beyond the factor `least` to stand."""
+    """The verdict by an interval. `least` is the factor that a difference has to exceed."""
     ratio, low, high = (math.exp(value) for value in (shift.estimate, shift.low, shift.high))
     interval = f"{100 * confidence:g} % interval {units.ratio(low)} to {units.ratio(high)}"
     if 1 / (1 + matters) <= low and high <= 1 + matters:
@@ -161,16 +155,16 @@ def _judged(shift: Shift, confidence: float, matters: float, evidence: str, reme
     elif low > 1 or high < 1:
         answer, why = FASTER if high < 1 else SLOWER, f"{evidence}: {interval}"
     else:
-        told = _told_from(ratio, low, high, least)
-        answer, why = UNKNOWN, f"{evidence}: the {interval} is too wide. {told}; {remedy}"
+        needed = _needed_difference(ratio, low, high, least)
+        answer, why = UNKNOWN, f"{evidence}: the {interval} is too wide. {needed}; {remedy}"
     return Verdict(answer, why, ratio, low, high, shift.p, confidence)
 
 
-def _told_from(ratio: float, low: float, high: float, least: float) -> str:
-    """From which difference on these data would give a verdict: that by which the interval clears `least`."""
+def _needed_difference(ratio: float, low: float, high: float, least: float) -> str:
+    """The smallest difference that gets a verdict with this noise: its interval lies beyond the factor `least`."""
     factor = least * max(high / ratio, ratio / low)
-    told = f"about {100 * (factor - 1):.2g} %" if factor < 1.995 else f"a factor of about {factor:.2g}"
-    return f"With this noise, a difference is told from {told} on"
+    needed = f"about {100 * (factor - 1):.2g} %" if factor < 1.995 else f"a factor of about {factor:.2g}"
+    return f"With this noise, a verdict needs a difference of {needed}"
 
 
 def _unless_placement(verdict: Verdict, evidence: str) -> Verdict:
@@ -181,7 +175,7 @@ def _unless_placement(verdict: Verdict, evidence: str) -> Verdict:
     why = (
         f"{evidence}: the {100 * PAIRS_CONFIDENCE:g} % interval {low:.3f} to {high:.3f} reaches below a difference of "
         f"{100 * PLACEMENT:g} %, which two copies of one function have by their place in memory. "
-        f"{_told_from(verdict.ratio or 1.0, low, high, 1 + PLACEMENT)}; repeat more often"
+        f"{_needed_difference(verdict.ratio or 1.0, low, high, 1 + PLACEMENT)}; repeat more often"
     )
     return replace(verdict, answer=UNKNOWN, why=why)
 
@@ -193,7 +187,8 @@ def _unmixed(verdict: Verdict) -> Verdict:
         return verdict
     why = (
         "the runs of one side were recorded before those of the other: what changed on the machine meanwhile is part "
-        f"of the difference. {_told_from(verdict.ratio or 1.0, low, high, UNMIXED_FLOOR)}; record them in random order"
+        f"of the difference. {_needed_difference(verdict.ratio or 1.0, low, high, UNMIXED_FLOOR)}; "
+        "record them in random order"
     )
     return replace(verdict, answer=UNKNOWN, why=why)
 

@@ -8,12 +8,22 @@ from itertools import repeat
 import numpy as np
 
 from mtprof_nb.export.chrome_facts import Facts
-from mtprof_nb.export.chrome_text import Texts, joined, quoted
+from mtprof_nb.export.chrome_text import Texts, quoted, row_by_row
 from mtprof_nb.export.chrome_tracks import ChromeTracks
-from mtprof_nb.export.crossings import crossing_calls, crossing_scopes
 from mtprof_nb.export.cut_texts import cut_name
-from mtprof_nb.export.fixed_width import Words, beside, constant, digits, microseconds, row_texts
-from mtprof_nb.model.trace import ACTIVITY_TYPES, ENGINE_PREFIX, OP, SCOPE, Int64, Trace
+from mtprof_nb.export.fixed_width import Words, beside, constant, integers, microseconds, row_texts
+from mtprof_nb.model.intervals import range_minima
+from mtprof_nb.model.trace import (
+    ACTIVITY_TYPES,
+    ENGINE_PREFIX,
+    OP,
+    PYTHON,
+    SCOPE,
+    STEP_PREFIX,
+    Bool,
+    Int64,
+    Trace,
+)
 
 #: Rows that are converted at once: many, for the speed of numpy, but few enough for the processor's cache.
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 13, 1 << 26
@@ -36,8 +46,8 @@ class EventLines:
         self._tracks = tracks
         # Viewers drop an event that crosses another one on its track. So crossing scopes get tracks of their own, but
         # for steps, which readers look for here; and so do Python calls that cross the other scopes.
-        own_track = trace.is_async | crossing_scopes(trace)
-        self._own_track = own_track | crossing_calls(trace, (trace.kind == SCOPE) & ~own_track)
+        own_track = trace.is_async | _crossing_scopes(trace)
+        self._own_track = own_track | _crossing_calls(trace, (trace.kind == SCOPE) & ~own_track)
         self._facts = Facts(trace)
         # Names and stacks may be of any length.
         longest = max(map(len, self._openings), default=0) + self._facts.longest
@@ -54,7 +64,7 @@ class EventLines:
         starts, lengths = self._trace.start_ns[rows] - self._base_ns, self._trace.duration_ns[rows]
         when = (*microseconds(starts), constant(',"dur":'), *microseconds(lengths), constant(',"args":{'))
         numbers = beside(len(rows), self._tracks.fields(rows), *when, *self._facts.numbers(rows))
-        return joined(
+        return row_by_row(
             repeat(b'{"ph":"X",'),
             self._openings[self._opening[rows]].tolist(),
             row_texts(numbers),
@@ -67,8 +77,8 @@ class EventLines:
         rows = np.flatnonzero(self._own_track)
         for ending, times in (("b", self._trace.start_ns), ("e", self._trace.end_ns)):
             columns = (*self._moments(rows, times[rows]), constant(',"args":{'), *self._facts.numbers(rows))
-            yield joined(
-                row_texts(beside(len(rows), constant(f'{{"ph":"{ending}","id":'), digits(rows), constant(","))),
+            yield row_by_row(
+                row_texts(beside(len(rows), constant(f'{{"ph":"{ending}","id":'), integers(rows), constant(","))),
                 self._openings[self._opening[rows]].tolist(),
                 row_texts(beside(len(rows), *columns)),
                 *self._facts.texts(rows),
@@ -90,7 +100,7 @@ class EventLines:
             yield beside(
                 len(rows),
                 constant(f'{{"ph":"{ending}","cat":"{name}","name":"{name}"{tail},"id":'),
-                digits(np.arange(1, len(rows) + 1)),
+                integers(np.arange(1, len(rows) + 1)),
                 *self._moments(rows, self._trace.start_ns[rows]),
                 constant("},\n"),
             ).tobytes()
@@ -143,3 +153,40 @@ def _backward_nodes(trace: Trace) -> Int64:
         kept += [rows[is_first & ~np.append(is_node[1:], False)], rows[is_node]]
         rows = rows[~inside & ~is_first]
     return np.sort(np.concatenate(kept))
+
+
+def _crossing_scopes(trace: Trace) -> Bool:
+    """Scopes that cross another scope on the track of their thread, as those of interleaved coroutines do.
+
+    Of a step and a scope that cross, this is the scope alone.
+    """
+    scopes = (trace.kind == SCOPE) & ~trace.is_async
+    steps = scopes & trace.where_name(lambda name: name.startswith(STEP_PREFIX))
+    return _crossed_by_scopes(trace, scopes & ~steps, scopes) | _crossed_by_scopes(trace, steps, steps)
+
+
+def _crossing_calls(trace: Trace, scopes: Bool) -> Bool:
+    """Python calls that cross one of `scopes`: calls that open or close a scope end inside it, or begin there."""
+    return _crossed_by_scopes(trace, trace.kind == PYTHON, scopes)
+
+
+def _crossed_by_scopes(trace: Trace, asked: Bool, scopes: Bool) -> Bool:
+    crossing = np.zeros(len(trace), np.bool_)
+    if not asked.any():
+        return crossing
+    for thread in np.unique(trace.track[scopes]).tolist():
+        here = trace.track == thread
+        rows, around = np.flatnonzero(asked & here), np.flatnonzero(scopes & here)
+        edges = trace.start_ns[around], trace.end_ns[around]
+        crossing[rows] = crosses(trace.start_ns[rows], trace.end_ns[rows], *edges)
+    return crossing
+
+
+def crosses(starts: Int64, ends: Int64, other_starts: Int64, other_ends: Int64) -> Bool:
+    """Whether each interval contains exactly one end of some other interval."""
+    times = np.concatenate([other_starts, other_ends])
+    order = np.argsort(times, kind="stable")
+    times, second_ends = times[order], np.concatenate([other_ends, other_starts])[order]
+    first, last = np.searchsorted(times, starts, "right"), np.searchsorted(times, ends, "left")
+    earliest, latest = range_minima(second_ends, first, last), -range_minima(-second_ends, first, last)
+    return (earliest < starts) | (latest > ends)

@@ -8,7 +8,7 @@ from mtprof_nb.export.chrome_inputs import extra_text, shape_text, values_text
 from mtprof_nb.export.chrome_joins import Joins
 from mtprof_nb.export.chrome_text import RowTexts, Texts, quoted, table
 from mtprof_nb.export.cut_texts import CutStacks
-from mtprof_nb.export.fixed_width import Words, choice, constant, digits, signed_digits
+from mtprof_nb.export.fixed_width import Words, choice, constant, integers, signed_integers
 from mtprof_nb.model.trace import OP, PYTHON, Int32, Int64, StackTree, Trace
 
 
@@ -35,7 +35,7 @@ class Facts:
     def numbers(self, rows: Int64) -> list[Words]:
         """Position in the trace, numbers that other tools join by, memory."""
         trace = self._trace
-        columns = [constant('"Ev Idx":'), digits(rows), *self._joins.columns(rows)]
+        columns = [constant('"Ev Idx":'), integers(rows), *self._joins.columns(rows)]
         if trace.memory_before is not None and trace.memory_after is not None:
             columns += self._memory(rows, trace.memory_before[rows], trace.memory_after[rows])
         return columns
@@ -45,7 +45,7 @@ class Facts:
         if absent.all():
             return []
         device = np.where(absent, -1, self._trace.device[rows])
-        values = (digits(before, absent), digits(after, absent), signed_digits(after - before, absent))
+        values = (integers(before, absent), integers(after, absent), signed_integers(after - before, absent))
         keys = [choice(keys, device) for keys in self._memory_keys]
         return [column for pair in zip(keys, values, strict=True) for column in pair]
 

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from mtprof_nb.export.chrome_text import json_text, quoted
+from mtprof_nb.export.chrome_text import quoted, valid_json
 from mtprof_nb.model.input_values import from_text
 from mtprof_nb.model.trace import Shapes
 
@@ -33,8 +33,8 @@ def values_text(text: str, taken: frozenset[str]) -> str:
 
 def extra_text(text: str, taken: frozenset[str]) -> str:
     """The members for the metadata of a collective or device event, whose values are JSON already."""
-    said: dict[str, str] = json.loads(text)
-    return "".join(f",{quoted(key)}:{json_text(value)}" for key, value in said.items() if key not in taken)
+    metadata: dict[str, str] = json.loads(text)
+    return "".join(f",{quoted(key)}:{valid_json(value)}" for key, value in metadata.items() if key not in taken)
 
 
 def _compact(value: Any) -> str:

@@ -6,12 +6,12 @@ import numpy as np
 
 from mtprof_nb.analysis.python_calls import python_numbers
 from mtprof_nb.export.chrome_text import RowTexts
-from mtprof_nb.export.fixed_width import Words, choice, constant, digits
+from mtprof_nb.export.fixed_width import Words, choice, constant, integers
 from mtprof_nb.model.trace import ENGINE_PREFIX, OP, PYTHON, RUNTIME, SCOPE, Bool, Int64, Trace
 
 
 class Joins:
-    """Columns of such numbers under Kineto's keys."""
+    """Columns of the numbers by which other tools join events, under Kineto's keys."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -71,7 +71,7 @@ class Joins:
         if (own < 0).all():
             return []
         key = choice([',"Python parent id":', ',"Python parent id":null'], np.where(own < 0, -1, parent < 0))
-        return [*optional("Python id", own, own < 0), key, digits(parent, parent < 0)]
+        return [*optional("Python id", own, own < 0), key, integers(parent, parent < 0)]
 
 
 def optional(key: str, values: Int64, absent: Bool) -> list[Words]:
@@ -79,12 +79,12 @@ def optional(key: str, values: Int64, absent: Bool) -> list[Words]:
     if absent.all():
         return []
     if not absent.any():
-        return [constant(f',"{key}":'), digits(values)]
-    return [choice([f',"{key}":'], -absent.view(np.int8)), digits(values, absent)]
+        return [constant(f',"{key}":'), integers(values)]
+    return [choice([f',"{key}":'], -absent.view(np.int8)), integers(values, absent)]
 
 
 def _external_ids(trace: Trace) -> Int64:
-    """The number of an op, and higher ones for scopes; an event on a device has that of its op or scope."""
+    """Numbers of ops, then of scopes; an event on a device has the number of the op or scope that launched it."""
     ids = trace.correlation_id.copy()
     scopes = trace.kind == SCOPE
     ids[scopes] = int(ids.max(initial=0)) + np.arange(1, int(scopes.sum()) + 1)

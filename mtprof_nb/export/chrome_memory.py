@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from mtprof_nb.export.chrome_tracks import ChromeTracks
-from mtprof_nb.export.fixed_width import beside, choice, constant, digits, microseconds, signed_digits
+from mtprof_nb.export.fixed_width import beside, choice, constant, integers, microseconds, signed_integers
+from mtprof_nb.model.device_facts import DEVICE_TYPES
 from mtprof_nb.model.trace import Trace
 
 _CHUNK_ROWS = 1 << 14
 #: c10's numbers of device types, which tools expect.
-_DEVICE_NUMBERS = {"CPU": 0, "CUDA": 1, "HIP": 6, "XLA": 9, "XPU": 12, "MPS": 13, "META": 14, "MTIA": 19, "NPU": 20}
+_DEVICE_NUMBERS = {name: number for number, name in DEVICE_TYPES.items()} | {"CUDA": 1, "HIP": 6}
 
 
 def allocation_lines(trace: Trace, tracks: ChromeTracks, base_ns: int) -> Iterator[bytes]:
@@ -35,28 +36,28 @@ def allocation_lines(trace: Trace, tracks: ChromeTracks, base_ns: int) -> Iterat
             choice(devices, allocations.device[rows]),
             constant(',"Device Id":'),
             # Kineto's index of the host is -1.
-            signed_digits(np.where(on_host[allocations.device[rows]], -1, allocations.device_index[rows])),
+            signed_integers(np.where(on_host[allocations.device[rows]], -1, allocations.device_index[rows])),
             constant(',"Addr":'),
-            signed_digits(allocations.address[rows]),
+            signed_integers(allocations.address[rows]),
             constant(',"Bytes":'),
-            signed_digits(allocations.nbytes[rows]),
+            signed_integers(allocations.nbytes[rows]),
             constant(',"Total Allocated":'),
-            signed_digits(allocations.total[rows]),
+            signed_integers(allocations.total[rows]),
             constant(',"Total Reserved":'),
-            digits(np.zeros(stop - first, np.int64) if reserved is None else reserved[rows]),
+            integers(np.zeros(stop - first, np.int64) if reserved is None else reserved[rows]),
             constant(',"finished":false,"Ev Idx":'),
-            digits(np.arange(len(trace) + first, len(trace) + stop)),
+            integers(np.arange(len(trace) + first, len(trace) + stop)),
             constant("}},\n"),
         ).tobytes()
 
 
 def collection_lines(trace: Trace, tracks: ChromeTracks, base_ns: int) -> Iterator[bytes]:
     """A line for each collection, ending in a comma."""
-    found = trace.collections
-    if found is None:
+    collections = trace.collections
+    if collections is None:
         return
-    for first in range(0, len(found), _CHUNK_ROWS):
-        part = found.take(np.arange(first, min(first + _CHUNK_ROWS, len(found))))
+    for first in range(0, len(collections), _CHUNK_ROWS):
+        part = collections.take(np.arange(first, min(first + _CHUNK_ROWS, len(collections))))
         yield beside(
             len(part),
             constant('{"ph":"X","cat":"garbage_collection","name":"garbage collection"'),
@@ -65,6 +66,6 @@ def collection_lines(trace: Trace, tracks: ChromeTracks, base_ns: int) -> Iterat
             constant(',"dur":'),
             *microseconds(part.duration_ns),
             constant(',"args":{"generation":'),
-            digits(part.generation.astype(np.int64)),
+            integers(part.generation.astype(np.int64)),
             constant("}},\n"),
         ).tobytes()

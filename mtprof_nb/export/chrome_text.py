@@ -34,7 +34,7 @@ def table(texts: Iterable[str]) -> Texts:
     return column
 
 
-def joined(*columns: RowTexts) -> bytes:
+def row_by_row(*columns: RowTexts) -> bytes:
     """Concatenate the columns' texts row by row, up to the end of the shortest column."""
     return b"".join(chain.from_iterable(zip(*columns, strict=False)))
 
@@ -58,7 +58,7 @@ def microseconds_text(ns: int) -> str:
     return f"{ns // 1000}.{ns % 1000:03d}"
 
 
-def json_text(text: str) -> str:
+def valid_json(text: str) -> str:
     """`text` itself if it is JSON, else a JSON string that holds it; in ASCII either way."""
     try:
         json.loads(text, parse_constant=_refuse)

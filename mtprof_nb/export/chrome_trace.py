@@ -12,16 +12,15 @@ from mtprof_nb.errors import warn
 from mtprof_nb.export.atomic import replacing
 from mtprof_nb.export.chrome_events import EventLines
 from mtprof_nb.export.chrome_memory import allocation_lines, collection_lines
-from mtprof_nb.export.chrome_text import base_ns, has_window, json_text, microseconds_text, quoted
+from mtprof_nb.export.chrome_text import base_ns, has_window, microseconds_text, quoted, valid_json
 from mtprof_nb.export.chrome_tracks import ChromeTracks, naming_line
 from mtprof_nb.model.trace import Process, Trace
+from mtprof_nb.model.tracks import GROUP
 
 #: The stream on which torch puts kernels of CUDA graphs for which no other one is named.
 DEFAULT_STREAM = 7
 #: Keys of the file itself, and names of lines that viewers act upon: the user's metadata must not take them.
 _KEYS_OF_FILE = {"schemaVersion", "traceEvents", "displayTimeUnit", "baseTimeNanoseconds", "traceName"}
-#: The key under which torch describes the process group.
-_GROUP = "distributedInfo"
 _LINES_OF_VIEWERS = re.compile(r"(process|thread)_\w+|num_cpus|trace_buffer_overflowed")
 
 
@@ -90,13 +89,13 @@ def _header(trace: Trace, base: int) -> str:
         entries["host_name"] = quoted(hosts.pop())
     if trace.dropped:
         entries["dropped_events"] = str(trace.dropped)
-    # A reader takes these for the whole file's: where processes disagree, only their own lines tell.
-    said = [_metadata(process) for process in trace.processes]
+    # A reader takes these for the whole file's: where processes disagree, only their own lines have them.
+    metadata = [_metadata(process) for process in trace.processes]
     entries |= {
         key: text
-        for one in said
+        for one in metadata
         for key, text in one.items()
-        if key not in _KEYS_OF_FILE and all(other.get(key, text) == text for other in said)
+        if key not in _KEYS_OF_FILE and all(other.get(key, text) == text for other in metadata)
     }
     entries |= {"displayTimeUnit": '"ms"', "baseTimeNanoseconds": str(base)}
     lines = (f"{quoted(key)}:{text},\n" for key, text in entries.items())
@@ -104,7 +103,7 @@ def _header(trace: Trace, base: int) -> str:
 
 
 def _window(trace: Trace) -> tuple[int, int]:
-    """The recording's own window; that of its events where it is not known."""
+    """The window of the recording, or where it is not known, the time from its first event to its last."""
     if has_window(trace) or not len(trace):
         return trace.began_ns, max(trace.ended_ns, trace.began_ns)
     return int(trace.start_ns.min()), int(trace.end_ns.max())
@@ -125,5 +124,5 @@ def _span(trace: Trace, began: str) -> str:
 
 def _metadata(process: Process) -> dict[str, str]:
     """The metadata of a process, with its rank, which may be known from elsewhere."""
-    said = {str(key): json_text(text) for key, text in process.metadata}
-    return said if process.rank < 0 or _GROUP in said else {**said, _GROUP: f'{{"rank": {process.rank}}}'}
+    metadata = {str(key): valid_json(text) for key, text in process.metadata}
+    return metadata if process.rank < 0 or GROUP in metadata else {**metadata, GROUP: f'{{"rank": {process.rank}}}'}

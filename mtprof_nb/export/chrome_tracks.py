@@ -31,7 +31,7 @@ class ChromeTracks:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self.pids = _pids(trace.processes)
-        self._tracks = _told_apart(self._written(track) for track in trace.tracks)
+        self._tracks = _with_own_numbers(self._written(track) for track in trace.tracks)
         self._fields = [f',"pid":{track.pid},"tid":{track.tid},"ts":' for track in self._tracks]
 
     def _written(self, track: Track) -> ChromeTrack:
@@ -73,19 +73,19 @@ class ChromeTracks:
             yield naming_line("thread_sort_index", ts, pid, tid, f'"sort_index":{tid}')
 
     def _label(self, process: Process, device: str) -> str:
-        is_told = process.rank >= 0 or len(self._trace.processes) > 1
-        return f"{process.title} {device}" if is_told else device
+        is_named = process.rank >= 0 or len(self._trace.processes) > 1
+        return f"{process.title} {device}" if is_named else device
 
 
-def _told_apart(tracks: Iterable[ChromeTrack]) -> list[ChromeTrack]:
-    """The tracks, with higher numbers for those whose numbers others have: waits of a stream, planes of collectives."""
-    found: dict[tuple[str, int], ChromeTrack] = {}
+def _with_own_numbers(tracks: Iterable[ChromeTrack]) -> list[ChromeTrack]:
+    """The tracks, each with a number that no other has: waits and planes of a stream share its number."""
+    by_number: dict[tuple[str, int], ChromeTrack] = {}
     for track in tracks:
         tid = track.tid
-        while (track.pid, tid) in found:
+        while (track.pid, tid) in by_number:
             tid += _ABOVE_STREAMS
-        found[track.pid, tid] = track._replace(tid=tid)
-    return list(found.values())
+        by_number[track.pid, tid] = track._replace(tid=tid)
+    return list(by_number.values())
 
 
 def _pids(processes: Sequence[Process]) -> list[int]:

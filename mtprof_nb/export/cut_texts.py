@@ -1,4 +1,4 @@
-"""Texts for files that repeat the name and the whole stack of each event: long ones are cut, and say so."""
+"""Texts for files that repeat the name and the whole stack of each event: long ones are cut, with a mark."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class CutStacks:
         return [*self._walked(node, INNERMOST), self._text(str(cut)), *self._walked(self._outer[node], OUTERMOST)]
 
     def _walked(self, node: int, most: int) -> list[str]:
-        found: list[str] = []
-        while node >= 0 and len(found) < most:
-            found.append(self._frames[self._frame[node]])
+        frames: list[str] = []
+        while node >= 0 and len(frames) < most:
+            frames.append(self._frames[self._frame[node]])
             node = self._parent[node]
-        return found
+        return frames

@@ -1,6 +1,6 @@
 """Columns of numbers as text of one width a column: made in numpy, several times as fast as `str` on each.
 
-A column is an array of words of four characters, blank where there is nothing to say. JSON takes blanks between
+A column is an array of words of four characters, blank where a row has no value. JSON takes blanks between
 its tokens, so that rows of text can be laid out side by side as a matrix is.
 """
 
@@ -34,7 +34,7 @@ _POWERS = 10 ** np.arange(19)
 _FRACTIONS = constant("".join(f".{number:03d}" for number in range(1000)))
 
 
-def digits(values: Int64, absent: Bool | None = None) -> Words:
+def integers(values: Int64, absent: Bool | None = None) -> Words:
     """`values`, none negative, in decimal; blank where `absent`."""
     rest = values if absent is None else np.where(absent, 0, values)
     largest = int(rest.max(initial=0))
@@ -51,10 +51,10 @@ def digits(values: Int64, absent: Bool | None = None) -> Words:
     return np.stack(columns[::-1], axis=1)
 
 
-def signed_digits(values: Int64, absent: Bool | None = None) -> Words:
+def signed_integers(values: Int64, absent: Bool | None = None) -> Words:
     """`values` in decimal, negative ones too; blank where `absent`."""
     size = np.abs(values)
-    rows = beside(len(values), constant(" "), digits(size, absent))
+    rows = beside(len(values), constant(" "), integers(size, absent))
     negative = np.flatnonzero((values < 0) if absent is None else (values < 0) & ~absent)
     lengths = np.searchsorted(_POWERS, size[negative], "right")
     characters = rows.view(np.uint8)
@@ -65,7 +65,7 @@ def signed_digits(values: Int64, absent: Bool | None = None) -> Words:
 def microseconds(ns: Int64) -> list[Words]:
     """Times, none negative, as microseconds with all their nanoseconds: 1234567 is 1234.567."""
     whole, rest = np.divmod(ns, 1000)
-    return [digits(whole), _FRACTIONS[rest][:, None]]
+    return [integers(whole), _FRACTIONS[rest][:, None]]
 
 
 def choice(texts: list[str], position: npt.NDArray[np.integer]) -> Words:

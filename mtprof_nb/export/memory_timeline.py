@@ -72,7 +72,7 @@ def timeline_for(trace: Trace, path: str | os.PathLike[str], device: str | None 
         raise ValueError(msg)
     name = os.fsdecode(path)
     if not name.endswith(SUFFIXES):
-        msg = f"cannot tell the format of {name!r}: let it end in one of {', '.join(SUFFIXES)}"
+        msg = f"unknown format of {name!r}: let it end in one of {', '.join(SUFFIXES)}"
         raise ValueError(msg)
     return memory_timeline(trace, _wanted_device(trace, device))
 

@@ -29,8 +29,8 @@ def chosen_files(path: PathLike | Iterable[PathLike]) -> list[Path]:
     if not given or "" in given:
         msg = f"cannot load an empty {'name' if given else 'list'}: name at least one file"
         raise LoadError(msg)
-    found = {os.path.realpath(file): file for one in given for file in _files(one)}
-    return list(found.values())
+    by_real_path = {os.path.realpath(file): file for one in given for file in _files(one)}
+    return list(by_real_path.values())
 
 
 def is_own(file: Path) -> bool:
@@ -68,7 +68,7 @@ def _files(given: PathLike) -> list[Path]:
 
 
 def _check_regular(path: Path) -> None:
-    """Raise `LoadError` for what may have no end, such as a device, and may wait for a writer, such as a pipe."""
+    """Raise `LoadError` for a device, which may have no end, and for a pipe, which may wait for a writer."""
     if path.exists() and not path.is_file():
         msg = f"cannot load {str(path)!r}: it is no regular file: copy its content into one"
         raise LoadError(msg)
@@ -76,9 +76,9 @@ def _check_regular(path: Path) -> None:
 
 def _in_folder(folder: Path) -> list[Path]:
     """The recordings in a folder and in those inside it."""
-    found = [file for file in folder.rglob("*") if _may_be_recording(file.relative_to(folder)) and file.is_file()]
-    views = [file for file in found if file.name.removesuffix(".gz") == _ASCEND]
-    recordings = _in_order(views or [file for file in found if is_own(file) or _is_chrome_trace(file)])
+    candidates = [file for file in folder.rglob("*") if _may_be_recording(file.relative_to(folder)) and file.is_file()]
+    views = [file for file in candidates if file.name.removesuffix(".gz") == _ASCEND]
+    recordings = _in_order(views or [file for file in candidates if is_own(file) or _is_chrome_trace(file)])
     if not recordings:
         msg = f"the folder {str(folder)!r} has no recording: name a folder with files in .mtp, .json or .json.gz"
         raise LoadError(msg)
@@ -94,7 +94,7 @@ def _is_chrome_trace(file: Path) -> bool:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
             beginning = opened.read(_BEGINNING)
     except (OSError, EOFError, zlib.error):
-        # Whoever reads it says why it cannot be read.
+        # Reading it raises the error.
         return True
     text = beginning.decode(json.detect_encoding(beginning), "replace")
     return any(sign in text for sign in _SIGNS)

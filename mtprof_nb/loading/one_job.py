@@ -63,17 +63,17 @@ def gap_between(extents: Iterable[Extent]) -> Gap | None:
 
 def _by_process(extents: Iterable[Extent]) -> list[Extent]:
     """One extent a process, from its first file to its last."""
-    found: dict[tuple[Process, ...], Extent] = {}
+    hulls: dict[tuple[Process, ...], Extent] = {}
     for extent in extents:
         key = _with_rank(tuple(one._replace(metadata=()) for one in extent.processes), extent.file)
-        known = found.get(key, extent)
+        known = hulls.get(key, extent)
         began_ns, ended_ns = min(known.began_ns, extent.began_ns), max(known.ended_ns, extent.ended_ns)
-        found[key] = known._replace(processes=key, began_ns=began_ns, ended_ns=ended_ns)
-    return list(found.values())
+        hulls[key] = known._replace(processes=key, began_ns=began_ns, ended_ns=ended_ns)
+    return list(hulls.values())
 
 
 def _with_rank(processes: tuple[Process, ...], file: Path) -> tuple[Process, ...]:
-    """The processes; a single one that does not tell its rank has that of its file's name."""
+    """The processes; a single one without a rank gets the one in the name of its file."""
     rank = rank_in_name(file)
     if rank is None or len(processes) != 1 or processes[0].rank >= 0:
         return processes

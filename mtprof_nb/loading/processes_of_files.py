@@ -16,7 +16,7 @@ from mtprof_nb.reading import rank_in_name
 Align = Callable[[Sequence[Trace]], list[Trace]]
 
 
-def joined(files: Sequence[Path], traces: Sequence[Trace], align: Align, *, by_order: bool) -> Trace:
+def joined_files(files: Sequence[Path], traces: Sequence[Trace], align: Align, *, by_order: bool) -> Trace:
     """One trace of all files.
 
     The rank of a process is that of its trace, else the number after "rank" in the name of the file or of its folder.
@@ -62,22 +62,22 @@ class _Group:
     traces: list[Trace]
 
     def at_same_time(self, trace: Trace) -> Path | None:
-        """The file that holds most of the time of `trace`, or the other way round."""
+        """The first of the files that ran at the same time as `trace`; None if there is none."""
         spans = zip(self.files, self.traces, strict=True)
         return next((file for file, other in spans if _overlap(other, trace)), None)
 
 
 def _add(groups: list[_Group], file: Path, trace: Trace, by_order: bool) -> None:
     process = tuple(one._replace(metadata=()) for one in trace.processes)
-    alike = [group for group in groups if group.process == process]
-    overlapping = [group.at_same_time(trace) for group in alike]
-    for group, other in zip(alike, overlapping, strict=True):
+    same = [group for group in groups if group.process == process]
+    overlapping = [group.at_same_time(trace) for group in same]
+    for group, other in zip(same, overlapping, strict=True):
         if other is None:
             group.files.append(file)
             group.traces.append(trace)
             return
     # Two machines may give the same number to two processes, which then run at the same time.
-    if alike and not (by_order and _lacks_rank(trace)):
+    if same and not (by_order and _lacks_rank(trace)):
         titles = ", ".join(one.title for one in process)
         msg = f"{str(overlapping[0])!r} and {str(file)!r} hold the same process ({titles}) at the same time: load one"
         raise LoadError(msg)

@@ -11,7 +11,7 @@ from mtprof_nb import reading
 from mtprof_nb.errors import LoadError
 from mtprof_nb.loading.chosen_files import PathLike, chosen_files, is_own
 from mtprof_nb.loading.one_job import Extent, check_one_job
-from mtprof_nb.loading.processes_of_files import joined
+from mtprof_nb.loading.processes_of_files import joined_files
 from mtprof_nb.model.file import recording_reader
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.recording import Recording
@@ -27,8 +27,8 @@ def load(path: PathLike | Iterable[PathLike], *, partial: bool = False) -> Recor
     Files that `save()` wrote in different jobs, such as all profiles of a month, are a `LoadError`:
     load them one by one.
 
-    `LoadError` says what is wrong with a file that cannot be read. With `partial=True`, what can be read of a damaged
-    Chrome trace is loaded, and a note says what is missing; a damaged `.mtp` file cannot be read in part.
+    `LoadError` for a file that cannot be read, with the reason. With `partial=True`, what can be read of a damaged
+    Chrome trace is loaded, and a note states what is missing; a damaged `.mtp` file cannot be read in part.
 
         >>> prof.save("run.mtp")
         >>> len(mtp.load("run.mtp").events()) == len(prof.events())
@@ -42,7 +42,7 @@ def load(path: PathLike | Iterable[PathLike], *, partial: bool = False) -> Recor
     with progress_bar(f"loading {title}") as progress:
         shares = _shares(files, progress)
         traces = [_read(file, are_own, partial, share) for file, share in zip(files, shares, strict=True)]
-    trace = joined(files, traces, reading.align, by_order=not are_own)
+    trace = joined_files(files, traces, reading.align, by_order=not are_own)
     return Recording(trace if are_own or trace.label else replace(trace, label=title))
 
 
@@ -65,7 +65,7 @@ def _read(file: Path, is_own_file: bool, partial: bool, progress: Progress | Non
 
 
 def _shares(files: Sequence[Path], progress: Progress | None) -> list[Progress | None]:
-    """For each file a function that is told how much of it is done, as a share of 1."""
+    """For each file a function that takes the share of it that is done, from 0 to 1."""
     if progress is None:
         return [None] * len(files)
     sizes = [file.stat().st_size for file in files]

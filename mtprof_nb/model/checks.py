@@ -76,12 +76,12 @@ def _problems_of_tables(trace: Trace) -> Iterator[str]:
 
 @cache
 def _references_of_entries() -> list[tuple[str, int, str]]:
-    """Tables whose entries point into a table: the table, the position of the field, and the other table."""
-    found = []
+    """Fields of table entries that point into another table: table, position of the field, other table."""
+    references = []
     for table, hint in get_type_hints(Trace).items():
         entry = next(iter(get_args(hint)), None)
         if get_origin(hint) is tuple and hasattr(entry, "_fields"):
             for position, inner in enumerate(get_type_hints(entry, include_extras=True).values()):
                 notes = get_args(inner)[1:] if get_origin(inner) is Annotated else ()
-                found += [(table, position, note.table) for note in notes if isinstance(note, PointsInto)]
-    return found
+                references += [(table, position, note.table) for note in notes if isinstance(note, PointsInto)]
+    return references

@@ -15,7 +15,7 @@ _ON_HOST = "gloo:"
 SCOPES_OF_COLLECTIVES = ("nccl:", "hccl:", "xccl:", _ON_HOST)
 #: Parts of names of exchanges between two processes.
 _BETWEEN_TWO = ("send", "recv")
-#: In these no process can end before all have begun. In a broadcast, say, the sender can.
+#: In these no process can end before all have begun. In a broadcast the sender can.
 _WAITS_FOR_ALL = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier", re.IGNORECASE)
 
 
@@ -38,8 +38,8 @@ class CallKey(NamedTuple):
     @property
     def title(self) -> str:
         """The name in one spelling: `all_reduce` for `allreduce`, `_all_gather_base` and `hcom_allReduce_`."""
-        found = _WAITS_FOR_ALL.search(self.name)
-        return _SPELLED.get(found[0].replace("_", "").lower(), found[0]) if found else self.name
+        match = _WAITS_FOR_ALL.search(self.name)
+        return _SPELLED.get(match[0].replace("_", "").lower(), match[0]) if match else self.name
 
 
 _SPELLED = {
@@ -50,7 +50,7 @@ _SPELLED = {
 }
 
 
-def collective_rows(trace: Trace) -> Int64:
+def rows_of_collectives(trace: Trace) -> Int64:
     """The calls of each process, as positions of events: those on its devices; where it has none, those on the host.
 
     Exchanges between two processes are among them.
@@ -75,7 +75,7 @@ def call_keys(trace: Trace, rows: Int64) -> list[CallKey]:
 
 
 def _key(trace: Trace, place: int, name: int) -> CallKey:
-    """The name and group that the runtime tells; of a kernel that tells nothing, its name without parameters."""
+    """The name and group that the runtime reports; of a kernel without them, its name without parameters."""
     if place >= 0:
         return CallKey(trace.collectives[place].name, trace.collectives[place].group)
     return CallKey(trace.names[name].removeprefix(_ON_HOST).partition("(")[0].partition("<")[0], "")

@@ -20,7 +20,9 @@ ELEMENT_BYTES = {
     **dict.fromkeys(("long", "double", "complexfloat", "long int", "c10::complex<float>"), 8),
     **dict.fromkeys(("complexdouble", "c10::complex<double>"), 16),
 }
-#: Larger numbers are no sizes, whatever a file says.
+#: Names of c10's numbers of device types, which files have; 6 is HIP, whose devices PyTorch calls CUDA.
+DEVICE_TYPES = {0: "CPU", 1: "CUDA", 6: "CUDA", 9: "XLA", 12: "XPU", 13: "MPS", 14: "META", 19: "MTIA", 20: "NPU"}
+#: Larger numbers are no sizes, even if a file has them.
 _MOST = 2**58
 #: Keys of the metadata that facts are read from.
 _FACTS = frozenset(
@@ -33,13 +35,13 @@ KERNELS_OF_COLLECTIVES = ("nccl", "rccl", "hccl", "hcom", "oneccl")
 
 
 def device_facts(fields: Columns) -> Columns:
-    """`moved_bytes`, `collective` and `kind` with that of collectives, from the `extras` and names of `fields`."""
-    said = [_said(text) for text in fields.get("extras", ())]
-    facts = [collective_of(one) for one in said]
+    """Columns `moved_bytes`, `collective` and `kind`, in which collectives are marked, from extras and names."""
+    metadata = [_metadata(text) for text in fields.get("extras", ())]
+    facts = [collective_of(one) for one in metadata]
     number = {fact: place for place, fact in enumerate(dict.fromkeys(fact for fact in facts if fact is not None))}
     collectives = tuple(number)
     position = np.array([-1 if fact is None else number[fact] for fact in facts] + [-1], np.int32)
-    moved = np.array([moved_bytes(one) for one in said] + [-1], np.int64)
+    moved = np.array([moved_bytes(one) for one in metadata] + [-1], np.int64)
     extra, kind = fields.get("extra"), fields["kind"]
     extra = np.full(len(kind), -1, np.int32) if extra is None else extra
     is_named = [name.lower().startswith(KERNELS_OF_COLLECTIVES) for name in fields["names"]]
@@ -77,13 +79,13 @@ def moved_bytes(metadata: Mapping[str, Any]) -> int:
     return -1 if size is None or elements < 0 else elements * size
 
 
-def _said(text: str) -> dict[str, Any]:
+def _metadata(text: str) -> dict[str, Any]:
     """The facts of an entry, a JSON object whose values are JSON texts themselves."""
-    found = set(_ANY_FACT.findall(text))
+    keys = set(_ANY_FACT.findall(text))
     # Most entries with a fact are of copies.
-    if found == {"bytes"} and (match := _BYTES.search(text)):
+    if keys == {"bytes"} and (match := _BYTES.search(text)):
         return {"bytes": int(match[1])}
-    return {key: _parsed(value) for key, value in json.loads(text).items() if key in _FACTS} if found else {}
+    return {key: _parsed(value) for key, value in json.loads(text).items() if key in _FACTS} if keys else {}
 
 
 def _parsed(text: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Values of an op's inputs as JSON text: texts can be told apart where values cannot, as 1, 1.0 and True."""
+"""Values of an op's inputs as JSON text: texts differ where values are equal, as 1, 1.0 and True."""
 
 from __future__ import annotations
 

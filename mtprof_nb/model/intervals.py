@@ -15,7 +15,10 @@ _MOST_DOUBLINGS = 64
 
 
 def order_of(start_ns: Int64, duration_ns: Int64) -> Int64 | None:
-    """Positions of intervals by start, the longer first, as a `Trace` promises; None if they are in that order."""
+    """Positions of intervals by start, the longer first, as a `Trace` promises; None if they are in that order.
+
+    `duration_ns` may also be their ends.
+    """
     later, longer = np.diff(start_ns), np.diff(duration_ns)
     if np.all((later > 0) | ((later == 0) & (longer <= 0))):
         return None
@@ -48,33 +51,33 @@ def innermost(starts: Int64, ends: Int64, parents: Int64, times: Int64) -> Int64
     """
     if not len(starts):
         return np.full(len(times), -1, np.int64)
-    found = number_until(starts, times) - 1
-    late = np.flatnonzero(found >= 0)
+    rows = number_until(starts, times) - 1
+    late = np.flatnonzero(rows >= 0)
     for _ in range(_STEPS):
-        late = late[(ends[found[late]] <= times[late]) & (starts[found[late]] < times[late])]
-        found[late] = parents[found[late]]
-        late = late[found[late] >= 0]
+        late = late[(ends[rows[late]] <= times[late]) & (starts[rows[late]] < times[late])]
+        rows[late] = parents[rows[late]]
+        late = late[rows[late] >= 0]
         if not len(late):
-            return found
-    return _climbed(starts, ends, parents, times, found, late)
+            return rows
+    return _climbed(starts, ends, parents, times, rows, late)
 
 
-def _climbed(starts: Int64, ends: Int64, parents: Int64, times: Int64, found: Int64, late: Int64) -> Int64:
-    """`found` with the rows `late` at the nearest interval around each that is open, for intervals nested very deeply.
+def _climbed(starts: Int64, ends: Int64, parents: Int64, times: Int64, rows: Int64, late: Int64) -> Int64:
+    """`rows`, in which entries at `late` become the nearest open interval around them, for very deep nesting.
 
-    Ancestors end later and later: doubling the step from one to the next finds the first open one.
+    The intervals around one end later and later: doubled steps outwards find the first that is open.
     """
     jumps = [parents]
     while (jumps[-1] >= 0).any() and len(jumps) < _MOST_DOUBLINGS:
         above = jumps[-1]
         jumps.append(np.where(above >= 0, above[above], -1))
-    late = late[(ends[found[late]] <= times[late]) & (starts[found[late]] < times[late])]
+    late = late[(ends[rows[late]] <= times[late]) & (starts[rows[late]] < times[late])]
     for above in reversed(jumps):
-        there = above[found[late]]
+        there = above[rows[late]]
         closed = (there >= 0) & (ends[there] <= times[late])
-        found[late[closed]] = there[closed]
-    found[late] = parents[found[late]]
-    return found
+        rows[late[closed]] = there[closed]
+    rows[late] = parents[rows[late]]
+    return rows
 
 
 def covered(starts: Int64, ends: Int64, times: Int64) -> Bool:
@@ -94,8 +97,8 @@ def covered_until(starts: Int64, ends: Int64, times: Int64) -> Int64:
     begins, finishes = merged(starts, ends)
     before = np.cumsum(finishes - begins) - (finishes - begins)
     last = np.searchsorted(begins, times, side="right") - 1
-    found = before[last] + np.minimum(times, finishes[last]) - begins[last]
-    return np.where(last >= 0, found, 0)
+    length = before[last] + np.minimum(times, finishes[last]) - begins[last]
+    return np.where(last >= 0, length, 0)
 
 
 def merged(starts: Int64, ends: Int64) -> tuple[Int64, Int64]:
@@ -119,24 +122,24 @@ def crossing(starts: Int64, ends: Int64) -> Bool:
         return np.zeros(len(starts), np.bool_)
     # One that begins inside an interval and ends behind it; one that ends inside it and begins before it.
     first, last = np.searchsorted(starts, starts, "right"), np.searchsorted(starts, ends, "left")
-    found = -range_minima(-ends, first, last) > ends
+    crosses = -range_minima(-ends, first, last) > ends
     by_end = np.argsort(ends, kind="stable")
     first, last = np.searchsorted(ends[by_end], starts, "right"), np.searchsorted(ends[by_end], ends, "left")
-    return found | (range_minima(starts[by_end], first, last) < starts)
+    return crosses | (range_minima(starts[by_end], first, last) < starts)
 
 
 def range_minima(values: Int64, first: Int64, last: Int64) -> Int64:
     """The least of `values` from each of `first` on, before each of `last`; the largest integer for an empty range."""
-    found = np.full(len(first), np.iinfo(np.int64).max)
+    least = np.full(len(first), np.iinfo(np.int64).max)
     length, power = last - first, 1
     minima = values
     while len(minima):
         # Minima of `power` values each: two of them, which may overlap, cover every range of this length.
         rows = np.flatnonzero((length >= power) & (length < 2 * power))
-        found[rows] = np.minimum(minima[first[rows]], minima[last[rows] - power])
+        least[rows] = np.minimum(minima[first[rows]], minima[last[rows] - power])
         minima = np.minimum(minima[:-power], minima[power:])
         power *= 2
-    return found
+    return least
 
 
 def runs_of_equal(values: Int32 | Int64) -> list[Int64]:
@@ -146,17 +149,17 @@ def runs_of_equal(values: Int32 | Int64) -> list[Int64]:
     return np.split(order, np.flatnonzero(np.diff(values[order])) + 1) if len(order) else []
 
 
-def distinct(values: Int64) -> tuple[Int64, Int64]:
+def distinct_numbers(values: Int64) -> tuple[Int64, Int64]:
     """The distinct values, none of which is negative, in order, and for each of `values` its position among them."""
     # Counting is many times faster than sorting.
     size = int(values.max(initial=-1)) + 1
     if size > 4 * len(values) + 65_536:
-        found, position = np.unique(values, return_inverse=True)
-        return found, position
-    found = np.flatnonzero(np.bincount(values, minlength=size))
+        values_once, position = np.unique(values, return_inverse=True)
+        return values_once, position
+    values_once = np.flatnonzero(np.bincount(values, minlength=size))
     number = np.zeros(size, np.int64)
-    number[found] = np.arange(len(found))
-    return found, number[values]
+    number[values_once] = np.arange(len(values_once))
+    return values_once, number[values]
 
 
 def by_thread(chosen: Int64, threads: Int32, starts: Int64, ends: Int64) -> Iterator[tuple[Int64, Int64, Int64]]:
@@ -165,16 +168,9 @@ def by_thread(chosen: Int64, threads: Int32, starts: Int64, ends: Int64) -> Iter
         rows = chosen[run]
         start, end = starts[rows], ends[rows]
         # Hooks record nearly all events in this order already.
-        if not in_nesting_order(start, end):
-            order = np.lexsort((-end, start))
+        if (order := order_of(start, end)) is not None:
             rows, start, end = rows[order], start[order], end[order]
         yield rows, start, end
-
-
-def in_nesting_order(starts: Int64, ends: Int64) -> bool:
-    """Whether intervals are sorted by start, the longer first."""
-    later = np.diff(starts)
-    return bool(np.all((later > 0) | ((later == 0) & (np.diff(ends) <= 0))))
 
 
 def nest_whole_columns(starts: Int64, ends: Int64) -> tuple[Int64, Int64] | None:

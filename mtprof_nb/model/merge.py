@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from mtprof_nb.model.intervals import order_of
-from mtprof_nb.model.one_process import facts_of, joined_facts
+from mtprof_nb.model.one_process import facts_by_process, joined_facts
 from mtprof_nb.model.process_facts import ProcessFacts
+from mtprof_nb.model.records import TimedRecord
 from mtprof_nb.model.schema import Column, Columns, Int32, concatenated, schema_of
 from mtprof_nb.model.stack_tree import StackInterner, StackTree
-from mtprof_nb.model.trace import (
-    Allocations,
-    Collections,
-    Process,
-    Samples,
-    Trace,
-    Track,
-    correlation_ids,
-    empty_trace,
-    taken,
-)
-
-Moved = TypeVar("Moved", Allocations, Samples, Collections)
+from mtprof_nb.model.trace import Process, Trace, Track, correlation_ids, empty_trace, taken
 
 
 def merge(traces: Sequence[Trace]) -> Trace:
@@ -33,8 +22,8 @@ def merge(traces: Sequence[Trace]) -> Trace:
 
     A part without events counts where it has a window, allocations or dropped events.
     """
-    found = [part for part in traces if len(part) or part.windows or part.allocations is not None or part.dropped]
-    parts = found or list(traces[:1])
+    used = [part for part in traces if len(part) or part.windows or part.allocations is not None or part.dropped]
+    parts = used or list(traces[:1])
     if not parts:
         return empty_trace()
     if len(parts) == 1:
@@ -57,12 +46,9 @@ class _Merger:
         for name, how in schema.joins.items():
             made[name] = how([part[name] for part in self._parts])
         made |= concatenated(Trace, [self._follow(Trace, part, number) for number, part in enumerate(self._parts)])
-        if moved := self._moved_records("allocations", Allocations):
-            made["allocations"] = Allocations.joined(moved)
-        if sampled := self._moved_records("samples", Samples):
-            made["samples"] = Samples.joined(sampled)
-        if collected := self._moved_records("collections", Collections):
-            made["collections"] = Collections.joined(collected)
+        for name, kind in schema.records.items():
+            if issubclass(kind, TimedRecord) and (moved := self._moved_records(name, kind)):
+                made[name] = kind.joined(moved)
         order = order_of(made["start_ns"], made["duration_ns"])
         if order is not None:
             made |= taken(made, order)
@@ -84,20 +70,14 @@ class _Merger:
 
     def _stacks(self, name: str) -> dict[str, StackTree | None]:
         interner = StackInterner()
-        self._moved[name] = []
         trees: list[StackTree | None] = [part[name] for part in self._parts]
-        for tree in trees:
-            nodes: list[int] = []
-            if tree is not None:
-                for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
-                    nodes.append(interner.child(nodes[parent] if parent >= 0 else -1, tree.frames[frame]))
-            self._moved[name].append(np.array(nodes, np.int32))
+        self._moved[name] = [np.empty(0, np.int32) if tree is None else interner.add(tree) for tree in trees]
         return {name: None if all(tree is None for tree in trees) else interner.tree()}
 
-    def _moved_records(self, name: str, kind: type[Moved]) -> list[Moved]:
+    def _moved_records(self, name: str, kind: type[TimedRecord]) -> list[TimedRecord]:
         """The records `name` of all parts that have them, pointing to where things are in the joined trace."""
-        found = [(part[name], number) for number, part in enumerate(self._parts)]
-        return [kind(**self._follow(kind, dict(vars(one)), number)) for one, number in found if one is not None]
+        records = [(part[name], number) for number, part in enumerate(self._parts)]
+        return [kind(**self._follow(kind, dict(vars(one)), number)) for one, number in records if one is not None]
 
     def _follow(self, record: type, fields: Columns, number: int) -> Columns:
         """The columns of part `number`, pointing to where entries and events are in the joined trace."""
@@ -124,33 +104,36 @@ def _with_same_processes(parts: Sequence[Trace]) -> list[Columns]:
     numbers: dict[Track, int] = {}
     tracks: list[list[Track]] = []
     for part, own in zip(parts, owners, strict=True):
-        known: Sequence[ProcessFacts | None] = facts_of(part) or (None,) * len(own)
-        for process, (*_, said), told in zip(own, part.processes, known, strict=True):
+        known: Sequence[ProcessFacts | None] = facts_by_process(part) or (None,) * len(own)
+        for process, whole, own_facts in zip(own, part.processes, known, strict=True):
             if process != Process() or part.tracks:
-                metadata.setdefault(process, {}).update(said)
-                facts.setdefault(process, []).append(told)
+                metadata.setdefault(process, {}).update(whole.metadata)
+                facts.setdefault(process, []).append(own_facts)
         position = {process: number for number, process in enumerate(metadata)}
         moved = [track._replace(process=position[own[track.process]]) for track in part.tracks]
         for track in moved:
             if track.number >= 0:
                 numbers.setdefault(track._replace(number=-1), track.number)
         tracks.append([track._replace(number=-1) for track in moved])
-    processes = tuple(process._replace(metadata=tuple(said.items())) for process, said in metadata.items())
+    processes = tuple(process._replace(metadata=tuple(texts.items())) for process, texts in metadata.items())
     numbered = [tuple(track._replace(number=numbers.get(track, -1)) for track in own_tracks) for own_tracks in tracks]
     shared = {"processes": processes or (Process(),), "process_facts": _joined(facts)}
     return [{**vars(part), **shared, "tracks": own_tracks} for part, own_tracks in zip(parts, numbered, strict=True)]
 
 
 def _joined(facts: dict[Process, list[ProcessFacts | None]]) -> tuple[ProcessFacts, ...]:
-    """The facts of each of several processes; () for one alone, and where those of one are not known."""
-    known = [[one for one in told if one is not None] for told in facts.values()]
-    if len(facts) < 2 or any(len(one) < len(told) for one, told in zip(known, facts.values(), strict=True)):
+    """Facts of each process, from those of its parts.
+
+    () for a single process, and if the facts of some part are not known.
+    """
+    known = [[one for one in parts if one is not None] for parts in facts.values()]
+    if len(facts) < 2 or list(map(len, known)) != list(map(len, facts.values())):
         return ()
     return tuple(map(joined_facts, known))
 
 
 def _owners(parts: Sequence[Trace]) -> list[list[Process]]:
-    """The processes of each part without metadata. One without a rank has the rank that another part knows of it."""
+    """The processes of each part without metadata, with a rank that is known from another part."""
     everyone = [[process._replace(metadata=()) for process in part.processes] for part in parts]
     has_rank = [process for own in everyone for process in own if process.rank >= 0 < process.pid]
     ranked = {process._replace(rank=-1): process for process in has_rank}
@@ -158,7 +141,7 @@ def _owners(parts: Sequence[Trace]) -> list[list[Process]]:
 
 
 def _with_known_threads(part: Trace) -> Trace:
-    """`part` with a track for allocations on threads that have no events: the track tells the process."""
+    """`part` with a track for allocations on threads without events: a track names the process."""
     records = part.allocations
     if records is None or (records.track >= 0).all():
         return part

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.model.process_facts import ProcessFacts
+from mtprof_nb.model.records import TimedRecord
 from mtprof_nb.model.schema import Int32, schema_of
 from mtprof_nb.model.trace import Trace
 
@@ -26,8 +27,8 @@ def of_process(trace: Trace, number: int) -> Trace:
     chosen = trace.take(np.flatnonzero(moved[trace.track] >= 0))
     records = {
         name: _followed(record, moved)
-        for name in ("allocations", "samples", "collections")
-        if (record := getattr(chosen, name)) is not None
+        for name in schema_of(Trace).records
+        if isinstance(record := getattr(chosen, name), TimedRecord)
     }
     return replace(
         chosen,
@@ -47,7 +48,7 @@ def _followed(record: Any, moved: Int32) -> Any:
 
 
 def _fields(chosen: Trace, number: int) -> dict[str, Any]:
-    """The fields of the trace that the facts of a process tell; of an unknown process, its window."""
+    """The fields of the trace that the facts of a process have; where these are not known, its window."""
     if chosen.process_facts:
         facts = chosen.process_facts[number]
         return facts._asdict() | {"outside": None if facts.outside is None else dict(facts.outside)}
@@ -56,7 +57,7 @@ def _fields(chosen: Trace, number: int) -> dict[str, Any]:
     return {"began_ns": began, "ended_ns": ended, "windows": ((began, ended),), "outside": None}
 
 
-def facts_of(trace: Trace) -> tuple[ProcessFacts, ...]:
+def facts_by_process(trace: Trace) -> tuple[ProcessFacts, ...]:
     """The facts of each process of `trace`; () if they are not known."""
     if len(trace.processes) > 1:
         return trace.process_facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,26 @@ from mtprof_nb.model.schema import (
 AT_PLACE, MOVING, LATER = range(3)
 
 
+class TimedRecord(Record):
+    """Rows in order of time, which is the first column."""
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def take(self, rows: npt.ArrayLike) -> Self:
+        """The rows at positions `rows`, or where it is true."""
+        chosen = np.asarray(rows)
+        return replace(self, **{name: column[chosen] for name, column in self.columns.items()})  # type: ignore[type-var]
+
+    @classmethod
+    def joined(cls, parts: Iterable[Self]) -> Self:
+        """The rows of all parts in order of time; of one moment, those of the earlier part first."""
+        columns = concatenated(cls, [vars(part) for part in parts])
+        return cls(**columns).take(np.argsort(next(iter(columns.values())), kind="stable"))
+
+
 @dataclass(frozen=True, eq=False)
-class Samples(Record):
+class Samples(TimedRecord):
     """Stacks of threads in order of time. A moment at which several threads were looked at has a row for each."""
 
     #: The moment that the sample is about, Unix nanoseconds.
@@ -47,14 +65,6 @@ class Samples(Record):
     #: How surely the thread was at this stack: `AT_PLACE`, `MOVING` or `LATER`. None: it was.
     certainty: Annotated[Int8 | None, Absent(0), Within(0, 3)] = None
 
-    def __len__(self) -> int:
-        return len(self.time_ns)
-
-    def take(self, rows: npt.ArrayLike) -> Samples:
-        """The samples at positions `rows`, or where it is true."""
-        chosen = np.asarray(rows)
-        return replace(self, **{name: column[chosen] for name, column in self.columns.items()})
-
     def with_late_waits(self) -> Samples:
         """Samples of one thread, awake during waits for a processor that were counted only after a sample.
 
@@ -66,15 +76,9 @@ class Samples(Record):
         least_ns = np.minimum.accumulate((self.taken_ns - self.awake_ns)[::-1])[::-1]
         return replace(self, awake_ns=np.where(self.awake_ns < 0, -1, self.taken_ns - least_ns))
 
-    @classmethod
-    def joined(cls, parts: Iterable[Samples]) -> Samples:
-        """The samples of all parts in order of time; of one moment, those of the earlier part first."""
-        whole = cls(**concatenated(cls, [vars(part) for part in parts]))
-        return whole.take(np.argsort(whole.time_ns, kind="stable"))
-
 
 @dataclass(frozen=True, eq=False)
-class Collections(Record):
+class Collections(TimedRecord):
     """Runs of Python's garbage collector, in order of time. Ops, scopes and lines contain their time as before."""
 
     #: Unix nanoseconds.
@@ -85,34 +89,20 @@ class Collections(Record):
     #: The thread that ran it, -1 if it has no other events.
     track: Annotated[Int32, PointsInto("tracks")]
 
-    def __len__(self) -> int:
-        return len(self.start_ns)
-
     @property
     def end_ns(self) -> Int64:
         return self.start_ns + self.duration_ns
 
-    def take(self, rows: npt.ArrayLike) -> Collections:
-        """The collections at positions `rows`, or where it is true."""
-        chosen = np.asarray(rows)
-        return replace(self, **{name: column[chosen] for name, column in self.columns.items()})
-
-    @classmethod
-    def joined(cls, parts: Iterable[Collections]) -> Collections:
-        """The collections of all parts in order of time."""
-        whole = cls(**concatenated(cls, [vars(part) for part in parts]))
-        return whole.take(np.argsort(whole.start_ns, kind="stable"))
-
 
 @dataclass(frozen=True, eq=False)
-class Allocations(Record):
+class Allocations(TimedRecord):
     """Allocator events in order of time: a release has negative `nbytes`."""
 
     time_ns: Annotated[Int64, TIMES]
     nbytes: Int64
     #: Bytes held on that device after the event, of those that were allocated in the same recording.
     total: Int64
-    #: Identifies the block; 0 where the runtime does not tell.
+    #: Identifies the block; 0 where the runtime does not report it.
     address: Int64
     #: The innermost event of the same thread during which it happened, or -1.
     event: Annotated[Int32, POINTS_TO_EVENT]
@@ -123,16 +113,3 @@ class Allocations(Record):
     reserved: Int64 | None = None
     #: The stack that allocated outside any op, a node of `Trace.stacks`; -1 for all others.
     stack: Annotated[Int32 | None, PointsInto("stacks")] = None
-
-    def __len__(self) -> int:
-        return len(self.time_ns)
-
-    def take(self, rows: npt.ArrayLike) -> Allocations:
-        order = np.asarray(rows)
-        return replace(self, **{name: column[order] for name, column in self.columns.items()})
-
-    @classmethod
-    def joined(cls, parts: Iterable[Allocations]) -> Allocations:
-        """The records of all parts in order of time; of one moment, those of the earlier part first."""
-        whole = cls(**concatenated(cls, [vars(part) for part in parts]))
-        return whole.take(np.argsort(whole.time_ns, kind="stable"))

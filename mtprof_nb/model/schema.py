@@ -86,7 +86,7 @@ def of_all(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(entry for part in parts for entry in part))
 
 
-def in_order(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
+def sorted_entries(parts: list[Iterable[Any]]) -> tuple[Any, ...]:
     """The distinct entries of all parts, sorted."""
     return tuple(sorted({entry for part in parts for entry in part}))
 
@@ -134,7 +134,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """All that the annotations of a record say."""
+    """All that the annotations of a record describe."""
 
     #: The annotation of each field.
     hints: Mapping[str, Any]
@@ -171,9 +171,9 @@ def _read_schema(record: type) -> Schema:
     hints = get_type_hints(record, include_extras=True)
     for name, hint in hints.items():
         hint, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-        found = [_DTYPES[kind] for kind in (hint, *get_args(hint)) if kind in _DTYPES]
-        if found:
-            columns[name] = _column(name, found[0], hint not in _DTYPES, notes)
+        dtypes = [_DTYPES[kind] for kind in (hint, *get_args(hint)) if kind in _DTYPES]
+        if dtypes:
+            columns[name] = _column(name, dtypes[0], hint not in _DTYPES, notes)
         for kind in (hint, *get_args(hint)):
             if isinstance(kind, type) and issubclass(kind, Record):
                 records[name] = kind
@@ -237,12 +237,12 @@ def concatenated(record: type, parts: Sequence[Columns]) -> Columns:
     whole: Columns = {}
     lengths = [len(part[next(iter(schema_of(record).columns))]) for part in parts]
     for column in schema_of(record).columns.values():
-        found = [part[column.name] for part in parts]
-        if column.is_optional and all(values is None for values in found):
+        columns = [part[column.name] for part in parts]
+        if column.is_optional and all(values is None for values in columns):
             continue
         filled = (
             np.full(length, column.absent) if values is None else values
-            for length, values in zip(lengths, found, strict=True)
+            for length, values in zip(lengths, columns, strict=True)
         )
         whole[column.name] = np.concatenate([np.empty(0, column.dtype), *filled])
     return whole

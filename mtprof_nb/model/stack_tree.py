@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 class Frame(NamedTuple):
-    """One source position. ``str(frame)`` is the contract's ``file:line:function``."""
+    """One source position. ``str(frame)`` is ``file:line:function``."""
 
     file: str
     line: int
@@ -41,11 +41,11 @@ class StackTree(Record):
 
     def stack(self, node: int) -> list[Frame]:
         """The frames of `node`, innermost first."""
-        found = []
+        frames = []
         while node >= 0:
-            found.append(self.frames[self.frame[node]])
+            frames.append(self.frames[self.frame[node]])
             node = int(self.parent[node])
-        return found
+        return frames
 
 
 class ChainInterner(Generic[Item]):
@@ -76,7 +76,22 @@ class ChainInterner(Generic[Item]):
 
 
 class StackInterner(ChainInterner[Frame]):
-    """Builds a `StackTree`."""
+    """Builds a `StackTree`; from a tree, whose nodes keep their numbers, or from nothing."""
+
+    def __init__(self, tree: StackTree | None = None) -> None:
+        super().__init__()
+        if tree is not None:
+            self._items = {frame: number for number, frame in enumerate(tree.frames)}
+            self._item_of, self._parent_of = tree.frame.tolist(), tree.parent.tolist()
+            keys = zip(self._parent_of, self._item_of, strict=True)
+            self._nodes = {key: number for number, key in enumerate(keys)}
+
+    def add(self, tree: StackTree) -> Int32:
+        """Intern the stacks of `tree`; for each node of it, the node here."""
+        nodes: list[int] = []
+        for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
+            nodes.append(self.child(nodes[parent] if parent >= 0 else -1, tree.frames[frame]))
+        return np.array(nodes, np.int32)
 
     def tree(self) -> StackTree:
         """A tree of the stacks interned so far."""
@@ -88,31 +103,13 @@ def has_above(parents: Sequence[int], items: Sequence[int]) -> list[bool]:
     below: list[list[int]] = [[] for _ in range(len(parents) + 1)]
     for node, parent in enumerate(parents):
         below[parent].append(node)
-    found, on_path, todo = [False] * len(parents), Counter[int](), below[-1]
+    is_repeated, on_path, todo = [False] * len(parents), Counter[int](), below[-1]
     while todo:
         node = todo.pop()
         if node < 0:  # all nodes below are done
             on_path[items[~node]] -= 1
             continue
-        found[node] = on_path[items[node]] > 0
+        is_repeated[node] = on_path[items[node]] > 0
         on_path[items[node]] += 1
         todo += [~node, *below[node]]
-    return found
-
-
-def grown(tree: StackTree, other: StackTree) -> tuple[StackTree, Int32]:
-    """`tree` with the stacks of `other` added, and for each node of `other` its number there. Old numbers stay."""
-    frames = {frame: number for number, frame in enumerate(tree.frames)}
-    frame_of, parent_of = tree.frame.tolist(), tree.parent.tolist()
-    nodes = {key: number for number, key in enumerate(zip(parent_of, frame_of, strict=True))}
-    moved: list[int] = []
-    for number, parent in zip(other.frame.tolist(), other.parent.tolist(), strict=True):
-        frame = other.frames[number]
-        key = (moved[parent] if parent >= 0 else -1, frames.setdefault(frame, len(frames)))
-        if key not in nodes:
-            nodes[key] = len(frame_of)
-            parent_of.append(key[0])
-            frame_of.append(key[1])
-        moved.append(nodes[key])
-    whole = StackTree(np.array(frame_of, np.int32), np.array(parent_of, np.int32), tuple(frames))
-    return whole, np.array(moved, np.int32)
+    return is_repeated

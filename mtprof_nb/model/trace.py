@@ -13,14 +13,13 @@ import numpy.typing as npt
 
 from mtprof_nb.model.input_values import check_metadata_of_event, check_values
 from mtprof_nb.model.intervals import order_of, runs_of_equal
-from mtprof_nb.model.outside_ops import OutsideOps as OutsideOps
-from mtprof_nb.model.outside_ops import SourceLine as SourceLine
-from mtprof_nb.model.outside_ops import summed
+from mtprof_nb.model.process_facts import OutsideOps as OutsideOps
 from mtprof_nb.model.process_facts import ProcessFacts as ProcessFacts
 from mtprof_nb.model.process_facts import Recorded as Recorded
+from mtprof_nb.model.process_facts import SourceLine as SourceLine
 from mtprof_nb.model.process_facts import StepStarts as StepStarts
 from mtprof_nb.model.process_facts import Unrecorded as Unrecorded
-from mtprof_nb.model.process_facts import flags_of_any
+from mtprof_nb.model.process_facts import flags_of_any, summed
 from mtprof_nb.model.records import Allocations as Allocations
 from mtprof_nb.model.records import Collections as Collections
 from mtprof_nb.model.records import Samples as Samples
@@ -37,9 +36,9 @@ from mtprof_nb.model.schema import (
     Within,
     all_known,
     concatenated,
-    in_order,
     of_all,
     schema_of,
+    sorted_entries,
     updated,
 )
 from mtprof_nb.model.schema import Bool as Bool
@@ -91,9 +90,9 @@ def on_device(kind: Int8) -> Bool:
 
 
 def _chosen(kind: Int8, choice: list[bool]) -> Bool:
-    found: Bool = np.array(choice).take(kind, mode="clip")
-    found.flags.writeable = False
-    return found
+    chosen: Bool = np.array(choice).take(kind, mode="clip")
+    chosen.flags.writeable = False
+    return chosen
 
 
 PHASES = ("forward", "backward", "optimizer", "other")
@@ -108,7 +107,7 @@ Shapes = tuple[tuple[int, ...] | tuple[tuple[int, ...], ...], ...]
 
 
 class Collective(NamedTuple):
-    """A call in which all processes of a group take part; "" and -1 stand for what the runtime does not tell."""
+    """A call in which all processes of a group take part; "" and -1 stand for what the runtime does not report."""
 
     name: str = ""
     group: str = ""
@@ -252,12 +251,12 @@ class Trace(Record):
     #: Until when the recording is complete, Unix nanoseconds: its end, or the moment at which it was full.
     ended_ns: Annotated[Moment, Joined(max)] = 0
     #: Start and end of each recorded window: several if a schedule repeats, or a profile was started again.
-    windows: Annotated[tuple[tuple[Moment, Moment], ...], Joined(in_order)] = ()
+    windows: Annotated[tuple[tuple[Moment, Moment], ...], Joined(sorted_entries)] = ()
     #: For each window that was complete only until its end in `windows`, the time from there to its real end.
-    unrecorded: Annotated[tuple[Unrecorded, ...], Joined(in_order)] = ()
+    unrecorded: Annotated[tuple[Unrecorded, ...], Joined(sorted_entries)] = ()
     #: When each step of the windows began, and its number; () if the program marked none. The number is -1 where a loop
     #: over `steps()` ended: from there on `step` goes on, but there is no step.
-    step_starts: Annotated[StepStarts, Joined(in_order)] = ()
+    step_starts: Annotated[StepStarts, Joined(sorted_entries)] = ()
     #: `name` of the profile.
     label: str = ""
     #: Names of the hooks that recorded.
@@ -306,18 +305,18 @@ class Trace(Record):
         return self.process_title(self.tracks[track].process, self.tracks[track].title)
 
     def process_title(self, process: int, title: str) -> str:
-        """`title`, after that of the process at position `process` where there are several."""
+        """`title`; of several processes, after the title of the one at position `process`."""
         return f"{self.processes[process].title}, {title}" if len(self.processes) > 1 else title
 
     def by_process(self, tracks: Int32) -> list[Any]:
-        """For each process an index that chooses those of `tracks` that belong to it; one process has them all."""
+        """For each process, an index into `tracks` that selects its own."""
         if len(self.processes) == 1:
             return [slice(None)]
         of = self.processes_of(tracks)
-        found = [np.empty(0, np.int64)] * len(self.processes)
+        rows_of = [np.empty(0, np.int64)] * len(self.processes)
         for rows in runs_of_equal(of):
-            found[int(of[rows[0]])] = rows
-        return found
+            rows_of[int(of[rows[0]])] = rows
+        return rows_of
 
     def where_name(self, accepts: Callable[[str], bool]) -> Bool:
         """The events whose name `accepts`: called once for each distinct name, of which it gets 20,000 characters."""
@@ -326,8 +325,8 @@ class Trace(Record):
     @property
     def is_user_annotation(self) -> Bool:
         """Which events are scopes that the user or a library opened with `record_function`, on the host or a device."""
-        found: Bool = (self.kind == SCOPE) | (self.kind == DEVICE_SCOPE)
-        return found
+        is_scope: Bool = (self.kind == SCOPE) | (self.kind == DEVICE_SCOPE)
+        return is_scope
 
     @cached_property
     def on_device(self) -> Bool:
@@ -350,9 +349,9 @@ class Trace(Record):
     @cached_property
     def end_ns(self) -> Int64:
         """End of each event."""
-        found: Int64 = self.start_ns + self.duration_ns
-        found.flags.writeable = False
-        return found
+        ends: Int64 = self.start_ns + self.duration_ns
+        ends.flags.writeable = False
+        return ends
 
     @property
     def nbytes(self) -> int:
@@ -377,11 +376,11 @@ def taken(fields: Columns, order: Int64) -> Columns:
     where = np.full(len(fields["start_ns"]) + 1, -1, np.int32)
     where[order] = np.arange(len(order), dtype=np.int32)
     schema = schema_of(Trace).columns
-    found = {name: fields[name][order] for name in schema if fields.get(name) is not None}
-    found |= {name: where[column] for name, column in found.items() if schema[name].points_to_event}
+    columns = {name: fields[name][order] for name in schema if fields.get(name) is not None}
+    columns |= {name: where[column] for name, column in columns.items() if schema[name].points_to_event}
     if fields.get("allocations") is not None:
-        found["allocations"] = replace(fields["allocations"], event=where[fields["allocations"].event])
-    return found
+        columns["allocations"] = replace(fields["allocations"], event=where[fields["allocations"].event])
+    return columns
 
 
 def correlation_ids(kind: Int8) -> Int64:

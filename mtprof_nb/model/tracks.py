@@ -8,6 +8,8 @@ from typing import Annotated, NamedTuple
 
 from mtprof_nb.model.schema import CheckedBy, PointsInto
 
+#: The key of the metadata of a process under which torch describes its process group: a JSON object.
+GROUP = "distributedInfo"
 #: The key of the metadata of a process with its numbers of threads and processors: a JSON object.
 THREADS = "mtprof_threads"
 
@@ -34,11 +36,11 @@ def joined_metadata(processes: Sequence[Process]) -> dict[str, str]:
     """The metadata of all processes; the title of the process is before a key for which texts differ."""
     texts = Counter(key for key, _ in {pair for process in processes for pair in process.metadata})
     titles = Counter(process.title for process in processes)
-    found: dict[str, str] = {}
+    texts_by_key: dict[str, str] = {}
     for number, process in enumerate(processes):
         title = process.title if titles[process.title] == 1 else f"process {number}"
-        found |= {key if texts[key] == 1 else f"{title}, {key}": text for key, text in process.metadata}
-    return found
+        texts_by_key |= {key if texts[key] == 1 else f"{title}, {key}": text for key, text in process.metadata}
+    return texts_by_key
 
 
 def check_device(device: str) -> None:

@@ -2,4 +2,4 @@
 
 from mtprof_nb.reading.chrome_file import read as read
 from mtprof_nb.reading.clock_alignment import align as align
-from mtprof_nb.reading.spans.file_rank import rank_in_name as rank_in_name
+from mtprof_nb.reading.columns.recording_facts import rank_in_name as rank_in_name

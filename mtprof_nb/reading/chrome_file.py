@@ -11,7 +11,9 @@ from mtprof_nb.errors import LoadError
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.reading.columns.chosen_spans import chosen_spans
 from mtprof_nb.reading.columns.chrome_build import build_trace
-from mtprof_nb.reading.dialects.known import DIALECTS
+from mtprof_nb.reading.dialects.ascend import ASCEND
+from mtprof_nb.reading.dialects.kineto import KINETO
+from mtprof_nb.reading.dialects.xla import XLA
 from mtprof_nb.reading.spans.collector import Collector
 from mtprof_nb.reading.spans.span_facts import FactReader, how_of
 from mtprof_nb.reading.text.careful_scan import Damage, DamageError
@@ -20,6 +22,8 @@ from mtprof_nb.reading.text.json_stream import EventStream, NoTraceError, best_d
 from mtprof_nb.reading.text.other_files import other_file, other_json
 from mtprof_nb.reading.text.text_source import Progress, TextSource
 
+#: The first dialect that recognises a file reads it. Kineto's, the last one, takes every file.
+DIALECTS = (XLA, ASCEND, KINETO)
 #: Bytes of an array that is freed at once.
 _KEPT = 8 << 20
 
@@ -30,7 +34,8 @@ def read(
 ) -> Trace:
     """The recording in a Chrome trace: Kineto's, Ascend's or an export of this package, plain or compressed.
 
-    `LoadError` where the file is no trace, or is damaged: it says at which byte, and how many events are before it.
+    `LoadError` where the file is no trace, or is damaged: its message has the byte, and the number of
+    events before it.
     With `partial`, the events that can be read are returned, with a note of the damage. `progress` is called with the
     fraction of the file that was read.
     """
@@ -46,7 +51,7 @@ def read(
         raise LoadError(msg) from None
     except DamageError as error:
         raise LoadError(_message(path, error.damage, source, collector.count + error.events_before)) from None
-    if not collector.has_events and (collector.count or stream.no_events):
+    if not collector.has_events and (collector.count or stream.scan.no_events):
         msg = f"{path}: the file is a list, but not of events: load a trace that a profiler exported"
         raise LoadError(msg)
     return build_trace(chosen_spans(collector, stream.document, path, DIALECTS), _notes(stream, source))
@@ -73,30 +78,28 @@ def _message(path: Path, damage: Damage, source: TextSource, count: int) -> str:
 
 
 def _notes(stream: EventStream, source: TextSource) -> list[str]:
-    notes = []
-    if stream.damages:
-        first = stream.damages[0]
-        skipped = sum(damage.skipped for damage in stream.damages)
+    notes, damages = list[str](), stream.scan.damages
+    if damages:
+        first = damages[0]
+        skipped = sum(damage.skipped for damage in damages)
         why = source.broken_end or first.reason
         notes.append(
-            f"The file is damaged in {_count(len(stream.damages), 'place')}, first at byte {first.byte:,}"
+            f"The file is damaged in {_count(len(damages), 'place')}, first at byte {first.byte:,}"
             f"{source.counted_in} ({why}): {_count(skipped, 'byte')} skipped."
         )
     elif stream.is_bare_list and not stream.is_closed:
         notes.append("The list of events has no end: the file may be cut.")
-    if source.broken_end and not stream.damages:
+    if source.broken_end and not damages:
         notes.append(f"Behind the end of the trace, {source.broken_end}.")
     if stream.has_second_list:
         notes.append("The file has a second list `traceEvents`, left out.")
-    if stream.odd:
-        notes.append(f"Events that are not quite JSON, read as they are meant: {stream.odd:,}.")
-    if stream.no_text:
-        notes.append(f"Bytes that are no UTF-8, replaced: {stream.no_text:,}.")
-    if stream.no_events:
-        notes.append(f"Entries of the list that are no events, left out: {stream.no_events:,}.")
-    if stream.trailing:
-        notes.append(f"Characters behind the end of the trace, left out: {stream.trailing:,}.")
-    return notes
+    counts = {
+        "Events that are not quite JSON, read as they are meant": stream.scan.odd,
+        "Bytes that are no UTF-8, replaced": stream.scan.buffer.no_text,
+        "Entries of the list that are no events, left out": stream.scan.no_events,
+        "Characters behind the end of the trace, left out": stream.trailing,
+    }
+    return notes + [f"{what}: {count:,}." for what, count in counts.items() if count]
 
 
 def _count(number: int, what: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mtprof_nb.model.collective_calls import CallKey, call_keys, collective_rows
+from mtprof_nb.model.collective_calls import CallKey, call_keys, rows_of_collectives
 from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.schema import Int64
 from mtprof_nb.model.trace import Trace
@@ -25,7 +25,7 @@ Ends = dict[CallKey, Int64]
 
 
 def align(traces: Sequence[Trace], otherwise: str = _NOT_ALIGNED) -> list[Trace]:
-    """The traces with the clock of the first one, as far as they have collectives in common; a note says how well.
+    """The traces with the clock of the first one, as far as they have collectives in common; a note states how well.
 
     If they have none, `otherwise` is the note.
 
@@ -72,12 +72,12 @@ class _Match:
 
 def _ends(trace: Trace) -> Ends:
     """The ends of the collectives of a trace. Those of exchanges between two processes do not agree."""
-    rows = collective_rows(trace)
-    found: dict[CallKey, list[int]] = {}
+    rows = rows_of_collectives(trace)
+    by_key: dict[CallKey, list[int]] = {}
     for key, end in zip(call_keys(trace, rows), trace.end_ns[rows].tolist(), strict=True):
         if not key.is_between_two:
-            found.setdefault(key, []).append(end)
-    return {key: np.array(ends, np.int64) for key, ends in found.items()}
+            by_key.setdefault(key, []).append(end)
+    return {key: np.array(ends, np.int64) for key, ends in by_key.items()}
 
 
 def _closest(ends: Sequence[Ends]) -> Iterator[tuple[int, int, _Match]]:
@@ -105,13 +105,13 @@ def _closest(ends: Sequence[Ends]) -> Iterator[tuple[int, int, _Match]]:
 
 
 def _match(first: Ends, second: Ends) -> _Match:
-    """The match of the n-th collectives of each name; where their ends disagree, that of the best fitting ones."""
+    """The match of the n-th collectives of each name, or where their ends disagree, of those that fit best."""
     common = [(first[key], second[key]) for key in first if key in second]
     nothing = np.empty(0, np.int64)
     by_number = [one[: len(other)] - other[: len(one)] for one, other in common]
-    found = _Match(np.concatenate([nothing, *by_number]))
-    if found.is_usable:
-        return found
+    numbered = _Match(np.concatenate([nothing, *by_number]))
+    if numbered.is_usable:
+        return numbered
     # A recording may begin later than the other one, or lack some collectives.
     nearby = [
         one[max(place - _LARGEST_LAG, 0) : place + _LARGEST_LAG + 1] - end
@@ -138,8 +138,8 @@ def _note(traces: Sequence[Trace], offset: dict[int, int], errors: list[Int64]) 
     moved = sum(1 for ns in offset.values() if ns)
     done = f"{moved} of {len(traces)} clocks moved" if moved else "Clocks left as they are"
     left = [traces[place].processes[0].title for place in range(len(traces)) if place not in offset]
-    told = f" Not aligned, without such collectives: {', '.join(left)}." if left else ""
+    others = f" Not aligned, without such collectives: {', '.join(left)}." if left else ""
     return (
         f"{done}: the ends of {len(all_errors):,} collectives in common then differ by "
-        f"{np.median(all_errors) / 1000:.1f} µs at the median, {all_errors.max() / 1000:.1f} µs at most.{told}"
+        f"{np.median(all_errors) / 1000:.1f} µs at the median, {all_errors.max() / 1000:.1f} µs at most.{others}"
     )

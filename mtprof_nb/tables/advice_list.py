@@ -63,8 +63,8 @@ class Advice(RowTable[Finding]):
 
 def _finding_markdown(finding: Finding) -> str:
     where = f" ({marked(finding.where)})" if finding.where else ""
-    found = marked(f"{finding.evidence} {finding.gain}")
-    return f"**{marked(finding.title)}**{where}: {found}\n\n{code_block(finding.fix)}"
+    evidence = marked(f"{finding.evidence} {finding.gain}")
+    return f"**{marked(finding.title)}**{where}: {evidence}\n\n{code_block(finding.fix)}"
 
 
 def _finding_html(finding: Finding) -> str:

@@ -26,7 +26,7 @@ R = TypeVar("R", bound="DeviceRow")
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceRow:
-    """Events of one device that are alike: their number, their time, and the bytes that they moved."""
+    """Events of one kind on one device: their number, their time, and the bytes that they moved."""
 
     device: str
     count: int
@@ -111,14 +111,16 @@ def _made(row: DeviceRow) -> dict[str, Any]:
     if isinstance(row, KernelRow):
         made |= {name: "x".join(map(str, getattr(row, name))) for name in ("grid", "block")}
         made["occupancy"] = None if row.occupancy is None else round(row.occupancy)
+    if isinstance(row, CollectiveRow):
+        made["group_size"] = None if row.group_size < 0 else row.group_size
     return made
 
 
 def kernel_rows(trace: Trace) -> DeviceRows[KernelRow]:
     """All work on devices, one row for each kernel, op, stream and shape of the launch."""
-    found = kernel_groups(trace)
+    kernels = kernel_groups(trace)
     rows = []
-    for number, (event, common) in enumerate(_shared(trace, found.groups)):
+    for number, (event, common) in enumerate(_shared(trace, kernels.groups)):
         shape = launch_shape(trace, event)
         row = KernelRow(
             **common,
@@ -128,9 +130,9 @@ def kernel_rows(trace: Trace) -> DeviceRows[KernelRow]:
             stream=trace.tracks[trace.track[event]].title,
             grid=shape.grid,
             block=shape.block,
-            min_ns=int(found.shortest_ns[number]),
-            max_ns=int(found.longest_ns[number]),
-            occupancy=float(found.occupancy[number]) if found.occupancy[number] >= 0 else None,
+            min_ns=int(kernels.shortest_ns[number]),
+            max_ns=int(kernels.longest_ns[number]),
+            occupancy=float(kernels.occupancy[number]) if kernels.occupancy[number] >= 0 else None,
         )
         rows.append(row)
     return DeviceRows(KernelRow, rows)

@@ -242,14 +242,14 @@ class Event(FormattedTimes, Mapping[str, Any]):
     def metadata_json(self) -> str:
         """Deprecated: the members of a JSON object, `Ev Idx` as in a Chrome trace and the metadata of the event."""
         warnings.warn("`metadata_json` is deprecated. Use `event_metadata` instead.", FutureWarning, stacklevel=2)
-        said = {"Ev Idx": self._position, **extra(self._trace, self._position)}
-        return ", ".join(f'"{key}": {value}' for key, value in said.items())
+        metadata = {"Ev Idx": self._position, **extra(self._trace, self._position)}
+        return ", ".join(f'"{key}": {value}' for key, value in metadata.items())
 
     @property
     def event_metadata(self) -> Any:
         """Torch's `EventMetadata` of a collective or a device event; None without metadata."""
-        said = extra(self._trace, self._position)
-        return import_module("torch.autograd.profiler_util")._build_metadata(said) if said else None
+        metadata = extra(self._trace, self._position)
+        return import_module("torch.autograd.profiler_util")._build_metadata(metadata) if metadata else None
 
     @property
     def stack(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Columns of many events at once: those keys of `fields` that are in all or some of them."""
+"""Columns of many events at once: the keys of `fields` that any of them has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Column = npt.NDArray[Any]
 
 
 def event_columns(trace: Trace, positions: Int64) -> dict[str, Column]:
-    """Each recorded key with its values for the events at `positions`; None, or NaN for a number, where it lacks."""
+    """The values of each recorded key for the events at `positions`.
+
+    A text that an event lacks is None, a number is masked.
+    """
     thread = np.array([track.native_id for track in trace.tracks] or [0], np.int64)[trace.track[positions]]
     is_op = trace.kind[positions] == OP
     always = {
@@ -36,22 +39,22 @@ def event_columns(trace: Trace, positions: Int64) -> dict[str, Column]:
 
 
 def _recorded(trace: Trace, positions: Int64) -> dict[str, Column]:
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     sequence = trace.sequence_nr[positions]
     if (sequence >= 0).any():
-        found["sequence_nr"] = _where(sequence >= 0, sequence)
+        columns["sequence_nr"] = _where(sequence >= 0, sequence)
     if trace.shape is not None:
         texts = [fields.nested_list(shape) for shape in trace.shapes]
-        found["input_shapes"] = _entries(texts, trace.shape[positions], [])
+        columns["input_shapes"] = _entries(texts, trace.shape[positions], [])
     if trace.stack is not None and trace.stacks is not None:
-        found["stack"] = _stacks(trace.stacks, trace.stack[positions])
-    if trace.stack_is_forward is not None:
-        found["stack_origin"] = _entries(["forward"], np.where(trace.stack_is_forward[positions], 0, -1))
+        columns["stack"] = _stacks(trace.stacks, trace.stack[positions])
+    if trace.stack_is_forward is not None and (is_forward := trace.stack_is_forward[positions]).any():
+        columns["stack_origin"] = _entries(["forward"], np.where(is_forward, 0, -1))
     if trace.flops is not None:
-        found["flops"] = _where(trace.flops[positions] >= 0, trace.flops[positions])
+        columns["flops"] = _where(trace.flops[positions] >= 0, trace.flops[positions])
     if trace.module is not None:
-        found["module"] = _entries(trace.modules, trace.module[positions])
-    return {**found, **_memory(trace, positions)}
+        columns["module"] = _entries(trace.modules, trace.module[positions])
+    return {**columns, **_memory(trace, positions)}
 
 
 def _memory(trace: Trace, positions: Int64) -> dict[str, Column]:
@@ -59,15 +62,15 @@ def _memory(trace: Trace, positions: Int64) -> dict[str, Column]:
     if trace.memory_before is None or trace.memory_after is None:
         return {}
     before, after = trace.memory_before[positions], trace.memory_after[positions]
-    found = {}
+    columns = {}
     for device, name in enumerate(trace.devices):
         known = (trace.device[positions] == device) & (before >= 0)
         if known.any():
             prefix = f"{name.lower()}_memory_allocated"
-            found[f"{prefix}_before"] = _where(known, before)
-            found[f"{prefix}_after"] = _where(known, after)
-            found[f"{prefix}_delta"] = _where(known, after - before)
-    return found
+            columns[f"{prefix}_before"] = _where(known, before)
+            columns[f"{prefix}_after"] = _where(known, after)
+            columns[f"{prefix}_delta"] = _where(known, after - before)
+    return columns
 
 
 def _stacks(stacks: StackTree, stack: Column) -> Column:
@@ -85,5 +88,5 @@ def _entries(table: Sequence[Any], column: Column, absent: Any = None) -> Column
 
 
 def _where(known: Bool, values: Column) -> Column:
-    """The values as they are if all are known, and else with NaN for the others."""
-    return values if known.all() else np.where(known, values, np.nan)
+    """The values as they are if all are known, and else with the others masked."""
+    return values if known.all() else np.ma.masked_array(values, ~known)

@@ -14,7 +14,7 @@ from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.tables.averages import SORT_KEYS, EventList, FunctionEventAvg, key_averages
 from mtprof_nb.tables.event import Event
-from mtprof_nb.tables.event_columns import event_columns
+from mtprof_nb.tables.event_columns import Column, event_columns
 from mtprof_nb.tables.table import Table, TableColumn
 from mtprof_nb.tables.text_table import TextTable
 from mtprof_nb.tables.writers.as_dataframe import data_frame
@@ -149,15 +149,22 @@ class Events(TextTable, MutableSequence[Event]):
 
         A number that an event lacks is NaN, another fact None.
         """
-        if self._held is not None:
-            return data_frame([dict(event) for event in self._held])
-        return data_frame(event_columns(self._trace, np.array(self._positions, np.int64)))
+        # By columns, because a row for each of millions of events would take minutes.
+        return super().to_dataframe() if self._held is not None else data_frame(self._columns()[self._trace])
 
     def facts(self) -> Table:
-        """The data: a row for each event, a column for each key of any of them."""
-        events = [dict(event) for event in self]
-        keys = list(dict.fromkeys(key for event in events for key in event))
-        return Table([TableColumn(key) for key in keys], [[event.get(key) for key in keys] for event in events])
+        """The data: a row for each event, a column for each key that was recorded."""
+        columns = self._columns()
+        keys = list(dict.fromkeys(key for of_trace in columns.values() for key in of_trace))
+        rows_of = {trace: _rows(of_trace, keys) for trace, of_trace in columns.items()}
+        rows = [next(rows_of[event.trace]) for event in self]
+        return Table([TableColumn(key) for key in keys], rows)
+
+    def _columns(self) -> dict[Trace, dict[str, Column]]:
+        """The columns of the events in the list, by recording."""
+        positions = np.array(self._positions, np.int64)
+        chosen = {self._trace: positions} if self._held is None else self._chosen()
+        return {trace: event_columns(trace, positions) for trace, positions in chosen.items()}
 
     def export_stacks(self, path: str | PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write collapsed stacks for flamegraph.pl or speedscope."""
@@ -184,6 +191,12 @@ class Events(TextTable, MutableSequence[Event]):
 def _counted(trace: Trace) -> range | list[int]:
     counted = averaged_costs(trace).counted
     return range(len(trace)) if counted.all() else np.flatnonzero(counted).tolist()
+
+
+def _rows(columns: dict[str, Column], keys: list[str]) -> Iterator[tuple[Any, ...]]:
+    """The values of `keys` for each event; None for what it lacks."""
+    absent = [None] * len(columns["name"])
+    return zip(*(columns[key].tolist() if key in columns else absent for key in keys), strict=True)
 
 
 def _checked(value: object) -> Event:

@@ -90,15 +90,15 @@ class Functions(SourceTable[FunctionRow]):
     def _content(self, rows: list[FunctionRow]) -> Table:
         trace, whole_ns = self._trace, sum(row.own_ns for row in rows)
 
-        def estimate(ns: int) -> str:
-            return f"~{units.duration(ns)}" if ns else ""
+        def estimate(ns: int) -> int | str:
+            return f"~{units.duration(ns)}" if ns else ns
 
         def made(row: FunctionRow) -> dict[str, Any]:
             return {
                 "where": source_location(trace, row.file, row.line) if row.file else "",
                 "share": (row.own_ns, whole_ns),
-                "error_ns": "?" if row.error_ns is None else row.error_ns,
-                "ops_ns": row.ops_ns or "" if trace.stack is not None else estimate(row.ops_ns),
+                "error_ns": ("?" if row.error_ns is None else row.error_ns) if row.own_ns else None,
+                "ops_ns": row.ops_ns if trace.stack is not None else estimate(row.ops_ns),
                 **{key: estimate(getattr(row, key)) for key in ("own_ns", "python_ns", "waiting_ns", "total_ns")},
             }
 
@@ -137,7 +137,7 @@ class _Beginnings:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         #: For each file and name, the lines of its definitions.
-        self._found: dict[tuple[str, str], list[int]] = {}
+        self._lines: dict[tuple[str, str], list[int]] = {}
 
     def of(self, frame: Frame) -> Frame:
         """The frame with the line at which its function begins. Frames of one function become equal."""
@@ -150,8 +150,8 @@ class _Beginnings:
 
     def _definitions(self, file: str, name: str) -> list[int]:
         key = (file, name)
-        if key not in self._found:
+        if key not in self._lines:
             define = re.compile(rf"\s*(?:async\s+)?def\s+{re.escape(name)}\b")
             lines = enumerate(source_lines(self._trace, file), 1)
-            self._found[key] = [number for number, line in lines if define.match(line)]
-        return self._found[key]
+            self._lines[key] = [number for number, line in lines if define.match(line)]
+        return self._lines[key]

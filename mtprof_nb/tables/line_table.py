@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -80,7 +81,8 @@ class LineRow:
 _LOCATION = ("file", "where", "line", "source")
 _OPTIONAL = tuple(part.name for part in fields(LineRow) if part.default is None)
 _COSTS = tuple(part.name for part in fields(LineRow) if part.name not in (*_LOCATION, "has_ops"))
-
+#: Columns of `LineCosts` that are None if they were not recorded.
+_RECORDED = tuple(name for name in _OPTIONAL if not name.startswith("outside"))
 
 _COLUMNS = (
     TableColumn("where", "Line", "code", "the file or cell, and the line"),
@@ -100,6 +102,8 @@ _COLUMNS = (
     TableColumn("source", "Source", "code", "the text of the line"),
 )
 _PHASES = tuple(f"{phase}_ns" for phase in PHASES)
+#: Columns that are left out if they are zero for all lines.
+_IF_SPENT = (*_PHASES, "outside_ns", "outside_error_ns")
 _BRIEF = (
     *("where", "time_ns", "share", *_PHASES, "outside_ns"),
     *("total_ns", "count", "device_ns", "source"),
@@ -107,14 +111,14 @@ _BRIEF = (
 
 
 class Lines(SourceTable[LineRow]):
-    """The lines of a trace, the most expensive first. Their sums equal the totals of the trace, to the nanosecond.
+    """The lines of a trace, the largest `time_ns` first. Their sums equal the totals of the trace.
 
-    Lines without ops follow those with ops. Ops whose line is unknown are the last row.
+    Ops whose line is unknown are the last row.
     """
 
     _nothing = _NOTHING_RECORDED
     _location_keys = _LOCATION
-    _cost_keys = ("self_ns", *(cost for cost in _COSTS if cost != "self_ns"), "time_ns")
+    _cost_keys = ("time_ns", *_COSTS)
     _sort_key = _tie_key = "time_ns"
     _facts = (*_LOCATION, "time_ns", *_COSTS)
 
@@ -139,13 +143,9 @@ class Lines(SourceTable[LineRow]):
         return parameter_costs(self._trace)
 
     def facts(self) -> Table:
-        """The rows by `time_ns`, the panel's *Time*, with a column for each field of `LineRow` that was recorded."""
+        """The data: a column for each field of `LineRow` that was recorded."""
         absent = {name for name in _OPTIONAL if all(getattr(row, name) is None for row in self._rows)}
-        return facts_of(self.by_time(), (name for name in self._facts if name not in absent))
-
-    def by_time(self) -> list[LineRow]:
-        """The rows by `time_ns`, the largest first; ops without a line come last."""
-        return self.sorted_rows(self._rows, "time_ns")
+        return facts_of(self._rows, (name for name in self._facts if name not in absent))
 
     def brief(self) -> Table:
         """All lines with few columns, as a page shows them."""
@@ -156,10 +156,11 @@ class Lines(SourceTable[LineRow]):
         return [phase for phase, key in enumerate(_PHASES) if any(getattr(row, key) for row in self._rows)]
 
     def _content(self, rows: list[LineRow]) -> Table:
-        whole_ns, is_divided = program_ns(self._trace), len(self.phases()) > 1
-        columns = [column for column in _COLUMNS if is_divided or column.key not in _PHASES]
-        if not any(row.outside_error_ns for row in rows):
-            columns = [column for column in columns if column.key != "outside_error_ns"]
+        whole_ns = program_ns(self._trace)
+        hidden = {key for key in _IF_SPENT if not any(getattr(row, key) for row in rows)}
+        if len(self.phases()) < 2:
+            hidden.update(_PHASES)
+        columns = [column for column in _COLUMNS if column.key not in hidden]
         if outside_by_line(self._trace) is None:
             columns = [column._replace(title="Self") if column.key == "time_ns" else column for column in columns]
 
@@ -168,10 +169,7 @@ class Lines(SourceTable[LineRow]):
                 "where": f"{row.where}:{row.line}" if row.file else row.source,
                 "share": (row.time_ns, whole_ns),
                 "source": row.source if row.file else "",
-                "count": row.count if row.has_ops else None,
                 "outside_error_ns": _error(row),
-                # A dash is easier to overlook than a zero.
-                **{key: getattr(row, key) or None for key in (*_PHASES, "outside_ns")},
             }
 
         time_ns, count = sum(row.time_ns for row in rows), sum(row.count for row in rows)
@@ -210,42 +208,32 @@ def _row(trace: Trace, costs: LineCosts, index: int | None, line: SourceLine | N
     def cost(column: Int64) -> int:
         return int(column[index]) if index is not None else 0
 
-    def device(column: Int64 | None) -> int | None:
-        return None if column is None else cost(column)
+    def if_recorded(name: str) -> int | None:
+        column = getattr(costs, name)
+        lacks_it = name.endswith("_bytes") and index is not None and costs.lacks_memory[index]
+        return None if column is None or lacks_it else cost(column)
 
-    def nbytes(column: Int64 | None) -> int | None:
-        is_missing = index is not None and costs.lacks_memory[index]
-        return None if column is None or is_missing else cost(column)
-
-    phases = [cost(column) for column in (costs.forward_ns, costs.backward_ns, costs.optimizer_ns, costs.other_ns)]
+    phases: dict[str, Any] = {name: cost(getattr(costs, name)) for name in _PHASES}
+    recorded: dict[str, Any] = {name: if_recorded(name) for name in _RECORDED}
     return LineRow(
         file=line.file if line else "",
         where=file_label(trace, line.file) if line else "",
         line=line.line if line else 0,
-        source=(source_of(trace, line) or _function_at(trace, line)) if line else UNATTRIBUTED,
-        forward_ns=phases[0],
-        backward_ns=phases[1],
-        optimizer_ns=phases[2],
-        other_ns=phases[3],
-        self_ns=sum(phases),
+        source=_source(trace, line) if line else UNATTRIBUTED,
+        **phases,
+        self_ns=sum(phases.values()),
         total_ns=cost(costs.total_ns) + outside.total_ns,
         count=cost(costs.count),
-        device_ns=device(costs.device_ns),
-        device_forward_ns=device(costs.device_forward_ns),
-        device_backward_ns=device(costs.device_backward_ns),
-        device_optimizer_ns=device(costs.device_optimizer_ns),
-        memory_bytes=nbytes(costs.memory_bytes),
-        allocated_bytes=nbytes(costs.allocated_bytes),
+        **recorded,
         outside_ns=None if outside_by_line(trace) is None else outside.own_ns,
         outside_error_ns=outside_error_ns(trace, line) if line else None,
-        has_ops=any(map(cost, (costs.count, costs.total_ns))) or bool(device(costs.device_ns)),
+        has_ops=any((cost(costs.count), cost(costs.total_ns), recorded["device_ns"])),
     )
 
 
-def source_of(trace: Trace, line: SourceLine) -> str:
-    """The text of a line without its indentation; "" where it is not available."""
-    lines = source_lines(trace, line.file)
-    return lines[line.line - 1].strip() if 0 < line.line <= len(lines) else ""
+def text_of_line(lines: Sequence[str], number: int) -> str:
+    """The line of this number, from 1 on, without its indentation; "" where it is not available."""
+    return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
 
 @once_a_trace
@@ -255,10 +243,10 @@ def _functions(trace: Trace) -> dict[SourceLine, str]:
     return {SourceLine(frame.file, frame.line): frame.function for frame in frames}
 
 
-def _function_at(trace: Trace, line: SourceLine) -> str:
-    """`in train`, for a line whose text is not available; "" where its function is not known either."""
-    function = _functions(trace).get(line)
-    return f"in {function}" if function else ""
+def _source(trace: Trace, line: SourceLine) -> str:
+    """The text of a line, or its function, as `in train`; "" if neither is known."""
+    text, function = text_of_line(source_lines(trace, line.file), line.line), _functions(trace).get(line)
+    return text or (f"in {function}" if function else "")
 
 
 def source_lines(trace: Trace, file: str) -> list[str]:

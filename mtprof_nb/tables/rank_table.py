@@ -105,9 +105,8 @@ def rank_sentence(trace: Trace) -> str:
     """The straggler with the evidence; that there is none; or why that is not known. "" for one process."""
     if len(trace.processes) < 2:
         return ""
-    found = straggler(trace)
-    if found is not None:
-        return str(found)
+    if (slowest := straggler(trace)) is not None:
+        return str(slowest)
     if not any(row.collectives for row in rank_figures(trace)):
         return "no collectives in which ranks wait for each other were recorded: who waits for whom is not known"
     return "no single rank keeps the others waiting"
@@ -150,5 +149,5 @@ def shown_collective(row: CollectiveCalls) -> dict[str, Any]:
     """Values of the columns that are no fields."""
     last = f"{row.most_often_last}, {row.times_last} of {row.calls}" if row.most_often_last else ""
     rate = None if row.nbytes is None else round((row.gb_per_s or 0) * 1e9)
-    waiter = f"{row.longest_wait} {units.duration(row.longest_wait_ns)}" if row.longest_wait else ""
+    waiter = f"{row.longest_wait} {units.duration(row.longest_wait_ns)}" if row.longest_wait else None
     return {"bytes_per_s": rate, "waiter": waiter, "last": last}

@@ -1,4 +1,4 @@
-"""Bases of what a recording answers with: rows that are read as a list, shown as a table, and taken out as data."""
+"""Base classes of the tables of a recording: a list of rows that is shown as a table, and given as data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Tabular:
         raise NotImplementedError
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A pandas DataFrame with one row a row and a column for each fact; times are in nanoseconds. Needs pandas."""
+        """A pandas DataFrame with a column for each fact; times are in nanoseconds. Needs pandas."""
         return as_dataframe(self.facts())
 
     def to_json(self) -> str:
@@ -95,7 +95,7 @@ class RowTable(Tabular, Sequence[Row]):
         return f"{as_text(self._or_nothing(content).first(row_limit, self._noun))}\n"
 
     def _or_nothing(self, content: Table) -> Table:
-        """`content`, or without rows the sentence that says so, and the notes."""
+        """`content`, or without rows the sentence for that, and the notes."""
         return content if self._rows else Table((), (), content.notes, self._nothing)
 
     @property
@@ -109,17 +109,20 @@ class SourceTable(RowTable[Source]):
     #: Keys that are sorted from the smallest on; all others, costs, from the largest on.
     _location_keys: ClassVar[Sequence[str]]
     _cost_keys: ClassVar[Sequence[str]]
-    #: The cost that a table is sorted by unless another one is asked for.
+    #: The cost that rows are sorted by unless another one is asked for.
     _sort_key: ClassVar[str]
-    #: The cost that orders rows of which another cost is equal.
+    #: The cost that orders rows that are equal in the sort key.
     _tie_key: ClassVar[str]
 
     def __init__(self, rows: list[Source]) -> None:
-        super().__init__(self.sorted_rows(rows, self._cost_keys[0]))
+        super().__init__(self.sorted_rows(rows, self._sort_key))
 
     @classmethod
     def sorted_rows(cls, rows: list[Source], key: str) -> list[Source]:
-        """The rows by `key`; the one that belongs to no part of the source is last. `AttributeError` otherwise."""
+        """The rows by `key`, the one that belongs to no part of the source last.
+
+        `AttributeError` for an unknown key.
+        """
         if key in cls._location_keys:
             return sorted(rows, key=lambda row: (row.file == "", getattr(row, key), row.file, row.line))
         if key not in cls._cost_keys:

@@ -8,7 +8,7 @@ from mtprof_nb.analysis import units
 from mtprof_nb.analysis.steps.step_figures import StepDifference, StepFigures, step_figures
 from mtprof_nb.analysis.summary import coverage_notes
 from mtprof_nb.errors import legible, shown
-from mtprof_nb.model.source_files import source_location
+from mtprof_nb.model.source_files import line_label
 from mtprof_nb.model.trace import PHASES, Trace
 from mtprof_nb.tables.row_table import RowTable
 from mtprof_nb.tables.table import Table, TableColumn, table_of
@@ -65,15 +65,16 @@ class Steps(RowTable[StepRow]):
         return [row for row in self._rows if row.differs]
 
     def __repr__(self) -> str:
-        if self._figures is None:
-            return "\n".join([NO_STEPS, *map(legible, self._notes)])
         slow = [f"step {row.number}: {units.duration(row.duration_ns)}; {shown(row.differs)}" for row in self.slow]
-        return "\n".join([steps_sentence(self._trace, self._figures), *slow, *map(legible, self._notes)])
+        return "\n".join([self._sentence, *slow, *map(legible, self._notes)])
 
     def content(self) -> Table:
         """A row for each step, below their median and spread."""
-        sentence = steps_sentence(self._trace, self._figures) if self._figures else NO_STEPS
-        return table_of(_COLUMNS, self._rows, notes=self._notes, sentence=sentence)
+        return table_of(_COLUMNS, self._rows, notes=self._notes, sentence=self._sentence)
+
+    @property
+    def _sentence(self) -> str:
+        return steps_sentence(self._trace, self._figures) if self._figures else NO_STEPS
 
 
 def steps_sentence(trace: Trace, steps: StepFigures) -> str:
@@ -86,13 +87,16 @@ def steps_sentence(trace: Trace, steps: StepFigures) -> str:
 
 def difference_text(trace: Trace, one: StepDifference) -> str:
     """As "train.py:3 takes 5.00 ms instead of 1.00 ms"."""
-    title = source_location(trace, *one.line) if one.line else one.title
+    title = line_label(trace, *one.line) if one.line else one.title
     return f"{title} takes {units.duration(one.ns)} instead of {units.duration(one.usual_ns)}"
 
 
 def _rows(trace: Trace, steps: StepFigures) -> list[StepRow]:
     slow = {one.position: one.differences for one in steps.slow}
-    texts = {at: "; ".join(difference_text(trace, one) for one in found) or "slower" for at, found in slow.items()}
+    texts = {
+        at: "; ".join(difference_text(trace, one) for one in differences) or "slower"
+        for at, differences in slow.items()
+    }
     columns = {
         "number": steps.number,
         "start_ns": steps.start_ns - trace.began_ns,

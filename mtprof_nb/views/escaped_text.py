@@ -12,7 +12,7 @@ from mtprof_nb.model.trace import ENGINE_PREFIX
 
 #: Kernels of templates in C++ have names of thousands of characters.
 _LONGEST_KERNEL = 20_000
-#: Words that names of kernels in C++ have in common, and that tell nothing.
+#: Words that names of kernels in C++ have in common, and that distinguish none.
 _COMMON_IN_KERNELS = re.compile(r"^void |\(anonymous namespace\)::")
 
 

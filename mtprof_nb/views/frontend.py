@@ -14,9 +14,9 @@ def running_shell() -> Any:
 
 
 def has_user(shell: Any) -> bool | None:
-    """Whether a person sits at the frontend that sent the running cell; None where it does not say, as in a terminal.
+    """Whether a person sits at the frontend that sent the running cell; None where this is not known, as in a terminal.
 
-    nbconvert, `jupyter execute`, nbval and papermill say in their request that nobody can answer a question.
+    nbconvert, `jupyter execute`, nbval and papermill state in their request that nobody can answer a question.
     """
     request = shell.get_parent() if hasattr(shell, "get_parent") else {}
     answer: bool | None = request.get("content", {}).get("allow_stdin")
@@ -44,7 +44,7 @@ def is_marimo() -> bool:
 
 
 def run_of(shell: Any) -> tuple[str, str]:
-    """The cell that runs and this run of it, as the frontend numbers them; "" for what it does not tell."""
+    """The cell that runs and this run of it, as the frontend numbers them; "" where it does not."""
     kernel = getattr(shell, "kernel", None)
     parent = kernel.get_parent() if kernel is not None and hasattr(kernel, "get_parent") else {}
     return parent.get("metadata", {}).get("cellId") or "", parent.get("header", {}).get("msg_id", "")

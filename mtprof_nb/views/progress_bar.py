@@ -23,7 +23,7 @@ INTERVAL_S = 0.2
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress | None]:
-    """A function that is told how much is done, as a share of 1. None where nobody would see it."""
+    """A function to call with the share that is done, from 0 to 1. None where nobody would see the bar."""
     surface = _surface()
     if surface is None:
         yield None

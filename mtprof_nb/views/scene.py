@@ -37,6 +37,8 @@ class Scene:
     show_all: bool = False
     #: The comparison of the trace with another one, None without one.
     against: Compared | None = None
+    #: The device whose memory a page opens with; "" opens the first tab.
+    memory_of: str = ""
 
     @property
     def compared(self) -> Compared:

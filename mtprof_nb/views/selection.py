@@ -56,6 +56,6 @@ def pairs(row: Int32 | Int64, other: Int32 | Int64) -> tuple[Int64, Int64]:
     return distinct // others, distinct % others
 
 
-def written(pair: tuple[Int64, Int64]) -> Answer:
+def pair_columns(pair: tuple[Int64, Int64]) -> Answer:
     """Pairs as the page reads them."""
     return {"row": pair[0].tolist(), "of": pair[1].tolist()}

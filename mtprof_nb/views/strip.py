@@ -67,7 +67,7 @@ class Strip:
     devices: tuple[DeviceBar, ...]
     #: Failures and missing data, one line each.
     notes: tuple[str, ...]
-    #: Wall time beside the whole that the profiler took: its start and its line marks, not its end.
+    #: Wall time that the profiler took in addition to the whole: its start and its line marks, not its end.
     profiler: str = ""
 
     @property
@@ -77,7 +77,7 @@ class Strip:
 
     @property
     def shares(self) -> str:
-        """The shares in one line of text, their whole, and the profiler's time beside it."""
+        """The shares in one line of text, their whole, and the profiler's time."""
         shares = ", ".join(f"{share.phase} {share.text}" for share in self.phases)
         return f"{self.whole}: {shares}" + (f"; {self.profiler}" if self.profiler else "")
 
@@ -96,7 +96,7 @@ class Strip:
 
 
 def strip_of(trace: Trace, name: str | None = None, status: str | None = None) -> Strip:
-    """The strip of `trace`; `status` says how the recorded program failed, if it did."""
+    """The strip of `trace`; `status` is how the recorded program failed, if it did."""
     title = shown(name or trace.label or "profile")
     whole = f"Of {_WHOSE[whose_time(trace)]} {units.duration(program_ns(trace))}"
     own_ns = summary(trace).profiler_ns
@@ -164,7 +164,7 @@ def _notes(trace: Trace, status: str | None) -> tuple[str, ...]:
     of = summary(trace)
     outside_ns, whole_ns = of.outside_ns or 0, program_ns(trace)
     cost_ns, by_line = min(trace.between_ops_ns, outside_ns), bool(outside_by_line(trace))
-    # Where lines have this time, the overview tells it.
+    # Where lines have this time, the overview shows it.
     if len(trace) and (cost_ns or not by_line) and outside_ns >= max(whole_ns * _NOTED_SHARE, _NOTED_NS):
         where = "the lines tell where" if by_line else "the times of ops and lines are without it"
         recording = f"recording itself (≈ {units.duration(cost_ns)}), " if cost_ns else ""

@@ -8,7 +8,7 @@ from mtprof_nb.model.trace import Trace
 
 
 class WeakTraceHolder:
-    """Refers to a trace without keeping it alive: a cache beside the trace can then hold the object."""
+    """Refers to a trace without keeping it alive: a cache of the trace can then hold the object."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = ref(trace)

@@ -18,7 +18,7 @@ from mtprof_nb.analysis.steps.step_times import step_matrix
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.common_terms import moved_clock
 from mtprof_nb.model.merge import merge
-from mtprof_nb.model.trace import OP, Collective, OutsideOps, SourceLine, Trace
+from mtprof_nb.model.trace import OP, Collective, OutsideOps, SourceLine, Trace, Unrecorded
 from mtprof_nb.recording import Recording
 from mtprof_nb.tables.rank_table import rank_sentence
 
@@ -268,6 +268,15 @@ def test_a_moved_clock_moves_the_facts_of_processes(two: Trace) -> None:
     later = moved_clock(two, 7)
     assert [facts.windows for facts in later.process_facts] == [((7, 100 * MS + 7),)] * 2
     assert rank_figures(later) == rank_figures(two)
+
+
+def test_a_moved_clock_moves_steps_and_times_that_were_not_recorded() -> None:
+    full = Unrecorded(90, 100, "It was full.")
+    rank = of_rank(0, [op(0, 5)], step_starts=((0, 0), (20, 1)), unrecorded=(full,))
+    later = moved_clock(merge([rank, of_rank(1, [op(0, 5)])]), 7)
+
+    assert later.step_starts == later.process_facts[0].step_starts == ((7, 0), (27, 1))
+    assert later.unrecorded == later.process_facts[0].unrecorded == (Unrecorded(97, 107, "It was full."),)
 
 
 def test_ranks_answer_as_a_table_and_as_dataframes(two: Trace) -> None:

@@ -10,6 +10,7 @@ from mtprof_nb.model.records import AT_PLACE, LATER, MOVING, Samples
 from mtprof_nb.model.trace import Frame, OutsideOps, Process, SourceLine, StackInterner, Trace, Track, empty_trace
 from mtprof_nb.tables.function_table import FunctionRow, Functions
 from mtprof_nb.tables.line_table import Lines
+from mtprof_nb.tables.table import cell_text
 
 
 def sampled(*certainty: int) -> Trace:
@@ -131,3 +132,19 @@ def test_the_table_of_lines_shows_errors(certainty: int) -> None:
     assert "+/-" in text
     assert ("?" in text) == (certainty == LATER)
     assert later["outside_error_ns"].isna().sum() == 1
+
+
+def test_a_function_without_time_of_its_own_has_zeros_and_no_error() -> None:
+    interner = StackInterner()
+    stack = interner.stack([Frame("f.py", 1, "<module>"), Frame("f.py", 2, "load")])
+    sample = Samples(*(np.array([value]) for value in (100, 100, 0, stack, False)))
+    trace = replace(empty_trace(), ended_ns=1_000, tracks=(Track(1, "thread"),), stacks=interner.tree())
+    content = Functions(replace(trace, samples=sample)).content()
+    (caller,) = [row for row in content.rows if row[0] == "<module>"]
+
+    shown = {column.title: cell_text(column, value) for column, value in zip(content.columns, caller, strict=True)}
+    assert {title: shown[title] for title in ("Own", "+/-", "Ops", "Python", "Waiting", "Total")} == {
+        **dict.fromkeys(("Own", "Ops", "Python", "Waiting"), "0 µs"),
+        "+/-": "–",
+        "Total": "~1.00 µs",
+    }

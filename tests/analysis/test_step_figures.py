@@ -35,7 +35,7 @@ def test_each_step_divides_into_phases_and_time_outside_ops() -> None:
 
 
 def test_a_slow_step_tells_what_takes_longer_than_in_the_median_step() -> None:
-    steps = Steps(_steps((6, 4), (6, 4), (26, 4), (6, 24), line=("train.py", 3)))
+    steps = Steps(_steps((6, 4), (6, 4), (26, 4), (6, 24), line=("/data/train.py", 3)))
 
     assert steps.median_ns == 20 * MS
     assert [(row.number, row.differs) for row in steps.slow] == [

@@ -248,7 +248,7 @@ def page_at(browser: Any) -> Iterator[Callable[[Path], Opened]]:
     context.close()
 
 
-def test_a_memory_timeline_tells_the_bytes_of_each_purpose(page_at: Callable[[Path], Opened], tmp_path: Path) -> None:
+def test_a_memory_timeline_opens_with_the_bytes_of_each_kind(page_at: Callable[[Path], Opened], tmp_path: Path) -> None:
     recorded = Recorded(record_shapes=True, profile_memory=True, with_stack=True)
     blocks = [(1_000, 8, 16), (2_000, 64, 32), (3_000, -8, 16), (9_000, -64, 32)]
     rows = [{"time_ns": at, "nbytes": nbytes, "address": address, "event": 0} for at, nbytes, address in blocks]
@@ -256,12 +256,13 @@ def test_a_memory_timeline_tells_the_bytes_of_each_purpose(page_at: Callable[[Pa
         tmp_path / "memory.html"
     )
     opened = page_at(tmp_path / "memory.html")
-    body = opened.page.get_by_role("tabpanel")
-    body.locator(".mtprof-legend").wait_for()
+    body = opened.page.get_by_role("tabpanel", name="Memory")
+    expect(body.locator(".mtprof-legend")).to_have_text("temporary")
     box = body.locator("canvas.mtprof-canvas").bounding_box()
     opened.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
-    expect(body.get_by_role("tooltip")).to_contain_text("64 B, at")
+    expect(body.get_by_role("tooltip")).to_contain_text("64 B on cpu, at")
+    expect(body.get_by_role("tooltip")).to_contain_text("temporary 64 B")
     assert opened.problems == []
 
 

@@ -76,7 +76,7 @@ def test_the_backward_of_a_library_whose_folder_begins_like_the_runtimes_is_its_
         exec(compile("captured.append(capture(found))", file, "exec"), names)
 
     engine = sys._getframe().f_code
-    frozen = stacks.freeze(captured, engine.__eq__, lambda _: False, str(Path("/site", "torch")))
+    frozen = stacks.freeze_stacks(captured, engine.__eq__, lambda _: False, str(Path("/site", "torch")))
     assert frozen.has_own_backward.tolist() == [False, True]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mtprof_nb.capture.flops.flop_formulas import flops_of
+from mtprof_nb.capture.flops import flops_of
 
 
 def _tensor(*shape: int) -> Any:

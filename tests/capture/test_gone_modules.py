@@ -4,7 +4,7 @@ import pytest
 
 import mtprof_nb as mtp
 from mtprof_nb.building.called_modules import CalledModule
-from mtprof_nb.capture.torch_facts.module_names import paths_of_modules
+from mtprof_nb.capture.living_objects import paths_of_modules
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402

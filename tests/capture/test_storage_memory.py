@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mtprof_nb.capture.eager.storage_memory import StorageMemory
-from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.patches import Patches
 
 
 class Storage:

@@ -9,7 +9,7 @@ from IPython.core.error import UsageError
 from recording import NATIVE
 
 from mtprof_nb.capture.schedule import ProfilerAction
-from mtprof_nb.cell.everything import marks_functions
+from mtprof_nb.cell.default_flags import marks_functions
 from mtprof_nb.cell.flags import CONFIG_PARSER, PARSER, Defaults, Flags
 from mtprof_nb.cell.options import RECORD_FLAGS
 

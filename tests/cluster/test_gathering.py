@@ -10,7 +10,6 @@ from traces import event, make_trace
 from mtprof_nb.cluster.clock_ping import ClockOffset, clock_offsets, note_of
 from mtprof_nb.cluster.engines import Answers, Engines, RanksError, reason
 from mtprof_nb.cluster.gathering import gathered
-from mtprof_nb.cluster.on_engine import EngineClock
 from mtprof_nb.model.common_terms import with_same_cells
 from mtprof_nb.model.file import recording_writer
 from mtprof_nb.model.trace import OutsideOps, Process, SourceLine, Trace
@@ -163,14 +162,14 @@ def test_the_quickest_of_several_questions_sets_the_clock_of_a_host(monkeypatch:
     monkeypatch.setattr("mtprof_nb.cluster.clock_ping.time.time_ns", lambda: next(times))
 
     def answers(host: str, ahead_ns: int) -> Any:
-        return iter(EngineClock(host, ns) for ns in [0, *(ahead_ns + at for at in (50, 1050, 2005, 3050, 4050))])
+        return iter((host, ns) for ns in [0, *(ahead_ns + at for at in (50, 1050, 2005, 3050, 4050))])
 
-    client = Client(engine0=answers("near", 0), engine1=answers("far", 500), engine2=EngineClock("far", 0))
+    client = Client(engine0=answers("near", 0), engine1=answers("far", 500), engine2=("far", 0))
     offsets = clock_offsets(Engines(View(client)))
     assert offsets == {0: ClockOffset("near", 0, 5), 1: ClockOffset("far", 500, 5), 2: ClockOffset("far", 500, 5)}
     assert note_of(offsets) == "Clocks of 2 hosts were set by asking for the time: they agree within 0.010 µs."
 
 
 def test_engines_on_one_host_have_one_clock() -> None:
-    client = Client(engine0=EngineClock("near", 1), engine1=EngineClock("near", 9))
+    client = Client(engine0=("near", 1), engine1=("near", 9))
     assert clock_offsets(Engines(View(client))) == {0: ClockOffset("near", 0, 0), 1: ClockOffset("near", 0, 0)}

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mtprof_nb.comparison.alternation import FEWEST_PAIRS, MOST_PAIRS, Alternation, Block, device_wait
+from mtprof_nb.comparison.alternation import FEWEST_PAIRS, MOST_PAIRS, Alternation, TimedBlock, device_wait
 
 MS = 1_000_000
 
@@ -52,7 +52,7 @@ def _heads() -> bool:
 def test_a_block_has_calls_of_about_twenty_milliseconds(clock: Clock) -> None:
     found = Alternation(clock.function("a", 2 * MS), clock.function("b", 10 * MS), 3, clock=clock, coin=_heads).run()
 
-    assert (found.a_block, found.b_block) == (Block(11, 1), Block(3, 1))
+    assert (found.a_block, found.b_block) == (TimedBlock(11, 1), TimedBlock(3, 1))
     assert found.a_ns == (2 * MS,) * 3
     assert found.b_ns == (10 * MS,) * 3
 
@@ -61,20 +61,20 @@ def test_functions_that_take_about_as_long_are_measured_in_one_way(clock: Clock)
     found = Alternation(clock.function("a", 4 * MS), clock.function("b", 9 * MS), 3, clock=clock).run()
 
     # A call takes 6 ms, in the geometric mean.
-    assert found.a_block == found.b_block == Block(3, 1)
+    assert found.a_block == found.b_block == TimedBlock(3, 1)
 
 
 def test_a_function_slower_than_a_block_is_called_once_a_block(clock: Clock) -> None:
     found = Alternation(clock.function("a", 90 * MS), clock.function("b", MS), 2, clock=clock).run()
 
-    assert found.a_block == Block(1, 1)
+    assert found.a_block == TimedBlock(1, 1)
     assert found.b_block.calls == 21
 
 
 def test_short_calls_are_timed_several_at_once(clock: Clock) -> None:
     found = Alternation(clock.function("a", 1_000), clock.function("b", 100), 2, clock=clock).run()
 
-    assert (found.a_block, found.b_block) == (Block(401, 50), Block(401, 500))
+    assert (found.a_block, found.b_block) == (TimedBlock(401, 50), TimedBlock(401, 500))
     assert found.a_ns == (1_000, 1_000)
     assert found.b_ns == (100, 100)
 
@@ -150,7 +150,7 @@ def test_the_first_call_is_not_measured(clock: Clock) -> None:
     def compiled() -> None:
         clock.now += next(lengths, 2 * MS)
 
-    assert Alternation(compiled, clock.function("b", 2 * MS), 2, clock=clock).run().a_block == Block(11, 1)
+    assert Alternation(compiled, clock.function("b", 2 * MS), 2, clock=clock).run().a_block == TimedBlock(11, 1)
 
 
 def test_progress_is_told_after_each_pair(clock: Clock) -> None:

@@ -20,7 +20,7 @@ AFTER = run(("aten::mm", 100), steps=4)
 @pytest.fixture
 def blocks_of_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each function is called twice to learn how long it takes, then once in each block."""
-    monkeypatch.setattr(alternation, "_block", lambda _ns: alternation.Block(1, 1))
+    monkeypatch.setattr(alternation, "_block", lambda _ns: alternation.TimedBlock(1, 1))
     monkeypatch.setattr(alternation, "_CALIBRATION_NS", 1)
 
 

@@ -7,12 +7,12 @@ from two_programs import row, run, sides
 from mtprof_nb.comparison.compared import of_recordings
 from mtprof_nb.comparison.differences import (
     kernel_differences,
+    line_differences,
     op_differences,
     phase_differences,
     step_difference,
     whole_difference,
 )
-from mtprof_nb.comparison.line_differences import line_differences
 from mtprof_nb.comparison.verdicts import FASTER
 from mtprof_nb.model.trace import Recorded, Trace
 

@@ -10,7 +10,6 @@ from mtprof_nb.comparison.verdicts import (
     SAME,
     SLOWER,
     UNKNOWN,
-    Runs,
     Verdict,
     adjusted,
     are_mixed,
@@ -30,7 +29,7 @@ def _once(a: Sequence[float], b: Sequence[float]) -> Verdict:
 
 
 def _runs(a: Sequence[float], b: Sequence[float], is_mixed: bool = True) -> Verdict:
-    return judged_runs(Runs(np.array(a, float), np.array(b, float), is_mixed), 0.05)
+    return judged_runs(np.array(a, float), np.array(b, float), 0.05, is_mixed)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +180,8 @@ NOISE = 1e6 * np.array([1.0, 1.3, 0.9, 1.1, 1.02, 0.97, 1.25, 1.05])
     "judged",
     [
         lambda factor: judged_pairs(np.full(8, 1e6), NOISE * factor, 0.05),
-        lambda factor: judged_runs(Runs(np.roll(NOISE, 3), NOISE * factor), 0.05),
-        lambda factor: judged_runs(Runs(np.roll(NOISE, 3), NOISE * factor, is_mixed=False), 0.05),
+        lambda factor: judged_runs(np.roll(NOISE, 3), NOISE * factor, 0.05),
+        lambda factor: judged_runs(np.roll(NOISE, 3), NOISE * factor, 0.05, are_mixed=False),
         lambda factor: _once(np.roll(NOISE, 3).tolist(), (NOISE * factor).tolist()),
         lambda factor: _calls(np.roll(NOISE, 3).tolist(), (NOISE * factor).tolist()),
     ],
@@ -205,15 +204,15 @@ def test_a_verdict_that_cannot_tell_says_from_which_difference_on_it_could() -> 
         return _pairs(low, high).why
 
     assert why(0.8, 1.25) == (
-        "8 pairs of blocks in turns: the 99 % interval 0.80 to 1.25 is too wide. With this noise, a difference is told "
-        "from about 27 % on; repeat more often, or on a quieter machine"
+        "8 pairs of blocks in turns: the 99 % interval 0.80 to 1.25 is too wide. With this noise, a verdict "
+        "needs a difference of about 27 %; repeat more often, or on a quieter machine"
     )
-    assert "With this noise, a difference is told from a factor of about 4.1 on" in why(0.25, 4.0)
+    assert "With this noise, a verdict needs a difference of a factor of about 4.1" in why(0.25, 4.0)
     # Half of this interval is 2 %, and it has to clear the 2 % that copies differ by.
-    assert "With this noise, a difference is told from about 4 % on" in _pairs(1.0, 1.0404, matters=0.01).why
-    assert "With this noise, a difference is told from about 4 % on" in _pairs(1.01, 1.050804).why
+    assert "With this noise, a verdict needs a difference of about 4 %" in _pairs(1.0, 1.0404, matters=0.01).why
+    assert "With this noise, a verdict needs a difference of about 4 %" in _pairs(1.01, 1.050804).why
     unmixed = _runs([100, 110, 90, 100], [100, 90, 110, 100], is_mixed=False)
-    assert "told from about 53 % on; record them in random order" in unmixed.why
+    assert "needs a difference of about 53 %; record them in random order" in unmixed.why
 
 
 def test_an_interval_far_below_one_has_digits_that_tell_something() -> None:

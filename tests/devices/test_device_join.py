@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mtprof_nb.capture.native.device_join import with_devices
+from mtprof_nb.capture.native.device_join import RecordedDevices, with_devices
 from mtprof_nb.capture.native.kineto_rows import DeviceRows, joined, kind_of
 from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, RUNTIME, SCOPE, SET, SYNC, Columns, Track
 
@@ -65,7 +65,7 @@ def rows(*given: tuple[Any, ...], facts: tuple[str, ...] = ()) -> DeviceRows:
 
 def joined_names(columns: Columns, found: DeviceRows, python_threads: Any = None) -> list[tuple[Any, ...]]:
     """Of each call or event its name, that of its op, that of its call, and its track."""
-    made, facts = with_devices(columns, found, "CUDA", TRACKS, python_threads or {})
+    made, facts = with_devices(columns, RecordedDevices("CUDA", found, python_threads or {}), TRACKS)
     name = [made["names"][one] for one in made["name"].tolist()]
     named = [*name, None]
     return [
@@ -145,7 +145,7 @@ def test_a_scope_spans_what_was_launched_directly_in_it_on_each_stream() -> None
         ("k", KERNEL, 70, 75, 8, 2),
         ("k", KERNEL, 140, 145, 8, 3),
     )
-    made, facts = with_devices(columns, found, "CUDA", TRACKS, {})
+    made, facts = with_devices(columns, RecordedDevices("CUDA", found, {}), TRACKS)
     at = np.flatnonzero(made["kind"] == DEVICE_SCOPE)
     times = zip(made["start"][at].tolist(), made["duration"][at].tolist(), strict=True)
     assert dict(zip((facts["tracks"][one].title for one in made["thread"][at]), times, strict=True)) == {
@@ -163,7 +163,7 @@ def test_kernels_of_a_collective_have_the_facts_of_the_op_around_their_launch() 
         ("ncclDevKernel_AllReduce", KERNEL, 40, 60, 20, 1, 0, 0),
         facts=('{"grid": "[8, 1, 1]"}',),
     )
-    made, _ = with_devices(columns, found, "CUDA", TRACKS, {})
+    made, _ = with_devices(columns, RecordedDevices("CUDA", found, {}), TRACKS)
     (row,) = np.flatnonzero(made["kind"] == KERNEL)
     assert json.loads(made["extras"][made["extra"][row]]) == {"Collective name": '"allreduce"', "grid": "[8, 1, 1]"}
 
@@ -171,7 +171,7 @@ def test_kernels_of_a_collective_have_the_facts_of_the_op_around_their_launch() 
 def test_rows_are_in_the_order_of_a_trace_and_references_follow() -> None:
     columns = ops(("first", MAIN, 0, 100), ("second", MAIN, 200, 300))
     found = rows(("kernel", KERNEL, 150, 160, 7, 1, 1, -1), ("launch", RUNTIME, 50, 60, 100, 1))
-    made, facts = with_devices(columns, found, "CUDA", TRACKS, {})
+    made, facts = with_devices(columns, RecordedDevices("CUDA", found, {}), TRACKS)
     assert [made["names"][one] for one in made["name"]] == ["first", "launch", "kernel", "second"]
     assert facts["launcher"].tolist() == [-1, 0, 0, -1]
     assert facts["launch"].tolist() == [-1, -1, 1, -1]
@@ -184,7 +184,7 @@ def test_rows_are_in_the_order_of_a_trace_and_references_follow() -> None:
 def test_without_events_there_are_no_devices() -> None:
     nothing = rows(("kernel", KERNEL, 0, 1, 7, 1))
     empty = DeviceRows(**{name: value[:0] for name, value in vars(nothing).items()})
-    made, facts = with_devices(ops(("op", MAIN, 0, 100)), empty, "CUDA", TRACKS, {})
+    made, facts = with_devices(ops(("op", MAIN, 0, 100)), RecordedDevices("CUDA", empty, {}), TRACKS)
     assert (facts["devices"], facts["launcher"].tolist(), len(made["start"])) == (("CPU",), [-1], 1)
 
 

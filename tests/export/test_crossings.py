@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtprof_nb.export.crossings import crosses
+from mtprof_nb.export.chrome_events import crosses
 
 SPANS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)).map(lambda pair: (pair[0], sum(pair))), max_size=8)
 

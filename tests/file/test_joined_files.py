@@ -13,7 +13,7 @@ from traces import event, make_trace
 
 import mtprof_nb as mtp
 from mtprof_nb.errors import LoadError
-from mtprof_nb.loading.processes_of_files import joined
+from mtprof_nb.loading.processes_of_files import joined_files
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.reading import rank_in_name
 from mtprof_nb.recording import Recording
@@ -40,7 +40,7 @@ def trace_of(name: str, at: int = 0, **scalars: Any) -> Trace:
 
 
 def joined_traces(*traces: Trace, files: str = "abcdef", by_order: bool = True) -> Trace:
-    return joined([Path(file) for file in files[: len(traces)]], traces, lambda parts: parts, by_order=by_order)
+    return joined_files([Path(file) for file in files[: len(traces)]], traces, lambda parts: parts, by_order=by_order)
 
 
 def test_two_hosts_that_gave_the_same_number_to_their_processes_are_two_ranks():
@@ -59,7 +59,7 @@ def test_windows_of_one_process_stay_one():
 
 def test_windows_of_two_ranks_are_two_processes():
     parts = [trace_of(f"{rank} {at}", at, pid=5) for at in (0, 100) for rank in (0, 1)]
-    whole = joined([Path(f"rank{number % 2}_{number}.json") for number in range(4)], parts, list, by_order=True)
+    whole = joined_files([Path(f"rank{number % 2}_{number}.json") for number in range(4)], parts, list, by_order=True)
 
     assert ranks(whole) == [(5, 0), (5, 1)]
     of_process = {0: [], 1: []}
@@ -69,7 +69,7 @@ def test_windows_of_two_ranks_are_two_processes():
 
 
 def test_ranks_of_the_files_themselves_come_before_names_and_order():
-    whole = joined(
+    whole = joined_files(
         [Path("rank7.json"), Path("rank8.json"), Path("x.json"), Path("y.json")],
         [trace_of("a", pid=1, rank=1), trace_of("b", pid=2), trace_of("c", pid=3), trace_of("d", pid=4)],
         list,
@@ -137,7 +137,7 @@ def test_ranks_in_the_names_of_files_make_them_one_job(tmp_path):
 
 def test_chrome_traces_far_apart_are_told():
     with_pids = trace_of("a", pid=5), trace_of("b", 300 * MINUTE, pid=6)
-    both = joined([Path("a.json"), Path("b.json")], with_pids, list, by_order=True)
+    both = joined_files([Path("a.json"), Path("b.json")], with_pids, list, by_order=True)
 
     assert ranks(both) == [(5, 0), (6, 1)]
     assert both.notes == (
@@ -159,7 +159,7 @@ def test_clocks_are_aligned_between_processes_once_their_windows_are_together():
         seen.append([len(part) for part in parts])
         return [replace(part, notes=("aligned",)) for part in parts]
 
-    whole = joined(
+    whole = joined_files(
         [Path("a"), Path("b"), Path("c")],
         [trace_of("a", pid=1), trace_of("b", 100, pid=1), trace_of("c", pid=2)],
         align,
@@ -173,7 +173,7 @@ def test_processes_of_one_host_have_one_clock():
     def align(parts: Sequence[Trace]) -> list[Trace]:
         raise AssertionError(parts)
 
-    both = joined(
+    both = joined_files(
         [Path("a"), Path("b")], [trace_of("a", pid=1, host="x"), trace_of("b", pid=2, host="x")], align, by_order=False
     )
 

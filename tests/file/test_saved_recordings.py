@@ -154,10 +154,10 @@ def test_every_column_is_a_member_that_numpy_reads(tmp_path):
 
 
 def test_a_column_of_small_steps_takes_a_byte_an_event():
-    from mtprof_nb.model.file.packed_columns import packed
+    from mtprof_nb.model.file.packed_columns import pack_column
 
     column = schema_of(Trace).columns["start_ns"]
-    text, first = packed(column, np.arange(1_700_000_000_000_000_000, 1_700_000_000_000_001_000, 10))
+    text, first = pack_column(column, np.arange(1_700_000_000_000_000_000, 1_700_000_000_000_001_000, 10))
 
     assert (len(text), first) == (128 + 100, 1_700_000_000_000_000_000)
 

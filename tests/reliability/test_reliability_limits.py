@@ -47,14 +47,14 @@ def test_a_sampler_whose_thread_does_not_start_leaves_the_switch_interval(monkey
     before = sys.getswitchinterval()
     monkeypatch.setattr(threading.Thread, "start", no_thread)
     with pytest.raises(RuntimeError):
-        PythonSampler().start(None)
+        PythonSampler().start()
     assert sys.getswitchinterval() == before
 
 
 @HOOKS
 def test_a_recording_goes_on_where_no_thread_can_start(hook: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading.Thread, "start", no_thread)
-    monkeypatch.setattr(window, "started_sampler", lambda: PythonSampler().start(None))
+    monkeypatch.setattr(window, "started_sampler", lambda: PythonSampler().start())
     with (
         nothing_left(),
         pytest.warns(mtp.MtprofWarning, match="no thread") as warned,

@@ -34,7 +34,7 @@ REFUSED_IMPORTS = {
 #: The compiler, and the process in which it runs behind a notebook.
 ALLOWED_IMPORTS = {
     ("capture/native/compiler.py", "subprocess"),
-    ("capture/native/background_build.py", "subprocess"),
+    ("capture/native/recorder_build.py", "subprocess"),
 }
 
 

@@ -16,8 +16,8 @@ import torch
 from recording import NATIVE
 
 import mtprof_nb as mtp
+from mtprof_nb.capture.living_objects import living
 from mtprof_nb.capture.native.recorder_loading import import_binary, recorder
-from mtprof_nb.capture.torch_facts.garbage_collector import living
 from mtprof_nb.errors import MtprofWarning
 
 pytestmark = pytest.mark.parametrize("hook", [NATIVE])

@@ -3,7 +3,7 @@
 import pytest
 from traces import event, make_trace
 
-from mtprof_nb.comparison.alternation import Alternated, Block
+from mtprof_nb.comparison.alternation import Alternated, TimedBlock
 from mtprof_nb.comparison.compared import Compared, of_functions, of_recordings
 from mtprof_nb.comparison.measured_points import MOST_POINTS, measured_points
 from mtprof_nb.comparison.sides import Side, Sides
@@ -69,14 +69,14 @@ def test_a_point_is_a_step_a_block_or_a_run(compared: Compared) -> None:
     assert measured_points(compared) == ("step", [[1000.0] * 3], [[1000.0] * 3])
     whole = _compared(make_trace([event("aten::mm", 0, 70)]), make_trace([event("aten::mm", 0, 50)]))
     assert measured_points(whole) == ("run", [[70.0]], [[50.0]])
-    times = Alternated((2.0, 3.0), (1.0, 1.5), Block(1, 1), Block(1, 1), planned=2, seconds=1.0)
+    times = Alternated((2.0, 3.0), (1.0, 1.5), TimedBlock(1, 1), TimedBlock(1, 1), planned=2, seconds=1.0)
     in_turns = of_functions(Sides(Side("f", ()), Side("g", ())), times)
     assert measured_points(in_turns) == ("block of calls", [[2.0, 3.0]], [[1.0, 1.5]])
 
 
 def test_many_points_are_thinned_and_the_longest_is_kept() -> None:
     lengths = tuple(float(number) for number in range(5_000, 0, -1))
-    times = Alternated((9e9, *lengths), (1.0, *lengths), Block(1, 1), Block(1, 1), planned=5_001, seconds=1.0)
+    times = Alternated((9e9, *lengths), (1.0, *lengths), TimedBlock(1, 1), TimedBlock(1, 1), planned=5_001, seconds=1.0)
     found = measured_points(of_functions(Sides(Side("f", ()), Side("g", ())), times))
 
     assert len(found.a[0]) <= MOST_POINTS

@@ -1,9 +1,11 @@
 """A comparison as text, Markdown and HTML."""
 
+import re
+
 from traces import event, make_trace
 
 from mtprof_nb.analysis import units
-from mtprof_nb.comparison.alternation import Alternated, Block
+from mtprof_nb.comparison.alternation import Alternated, TimedBlock
 from mtprof_nb.comparison.compared import Compared, of_functions, of_recordings
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Recorded, Trace
@@ -70,7 +72,7 @@ def test_differences_between_the_recordings_are_said() -> None:
 
 def _in_turns(count: int) -> Compared:
     a, b = tuple(2e6 + 1e3 * at for at in range(count)), tuple(1e6 + 1e3 * at for at in range(count))
-    times = Alternated(a, b, Block(10, 1), Block(20, 1), planned=count, seconds=4.2)
+    times = Alternated(a, b, TimedBlock(10, 1), TimedBlock(20, 1), planned=count, seconds=4.2)
     return of_functions(Sides(Side("f", ()), Side("g", ())), times)
 
 
@@ -90,7 +92,9 @@ def test_functions_say_how_they_were_measured() -> None:
 
 
 def test_an_interrupted_measurement_says_so() -> None:
-    times = Alternated((2e6,) * 7, (1e6,) * 7, Block(10, 1), Block(20, 1), planned=90, seconds=1.0, is_interrupted=True)
+    times = Alternated(
+        (2e6,) * 7, (1e6,) * 7, TimedBlock(10, 1), TimedBlock(20, 1), planned=90, seconds=1.0, is_interrupted=True
+    )
 
     found = of_functions(Sides(Side("f", ()), Side("g", ())), times)
 
@@ -133,3 +137,17 @@ def test_numbers_are_short() -> None:
 
 def test_one_run_of_each_has_the_quotient_of_its_times_and_no_word_about_pairs() -> None:
     assert "pairs" not in text(_compared(BEFORE, AFTER))
+
+
+def test_changed_lines_are_a_table_that_keeps_their_indentation() -> None:
+    sources = {"a.py": "def f(x):\n    return x + 1"}, {"a.py": "def f(x):\n    return x * 2"}
+    a, b = (make_trace([event("aten::add", 0, 3_000, line=("a.py", 2))], sources=text) for text in sources)
+    table = html(_compared(a, b)).rpartition("<table")[2]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr")[1:]]
+
+    assert rows[0] == ["Line", "Time", "a.py", "Line", "Time", "a.py", "Change"]
+    assert rows[-1] == [
+        *("2", "3.00 µs", "<code>\u00a0\u00a0\u00a0\u00a0return x + 1</code>"),
+        *("2", "3.00 µs", "<code>\u00a0\u00a0\u00a0\u00a0return x * 2</code>"),
+        "edited",
+    ]

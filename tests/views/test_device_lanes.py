@@ -81,7 +81,7 @@ def test_an_event_has_arrows_from_its_calls_to_their_kernels(name: str, calls: l
     (picked,) = np.flatnonzero(trace.name == trace.names.index(name))
     arrows = launches_of(arranged(trace), int(picked))
 
-    assert (arrows["from_ns"], arrows["found"]) == (calls, len(calls))
+    assert (arrows["from_ns"], arrows["total"]) == (calls, len(calls))
     assert arrows["to_ns"] == [{200: 400, 650: 750}[at] for at in calls]
     rows = arranged(trace).lanes.row
     assert set(arrows["from_row"]) <= {rows[2]}
@@ -96,7 +96,7 @@ def test_arrows_are_few_and_tell_how_many_there_are() -> None:
     trace = make_trace(rows)
     arrows = launches_of(arranged(trace), 0)
 
-    assert (len(arrows["from_row"]), arrows["found"]) == (200, 500)
+    assert (len(arrows["from_row"]), arrows["total"]) == (200, 500)
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_there_is_no_gap_and_no_arrow_without_a_device() -> None:
     tab = TimelineTab(scene)
 
     assert (tab.first()["causes"], tab.first()["gaps"]["lane"]) == ([], [])
-    assert tab.answer({"ask": "launches", "event": 0})["found"] == 0
+    assert tab.answer({"ask": "launches", "event": 0})["total"] == 0

@@ -21,7 +21,7 @@ import mtprof_nb as mtp
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.analysis.ranks.stragglers import straggler
 from mtprof_nb.capture.hook import SoFar
-from mtprof_nb.cell.cell_recording import tell
+from mtprof_nb.cell.cell_recording import print_note
 from mtprof_nb.cell.progress import RecordingLine
 from mtprof_nb.cli.program import main
 from mtprof_nb.comparison.checked_fix import CheckedFix
@@ -215,12 +215,12 @@ def test_a_line_of_progress_obeys_nothing(capsys: pytest.CaptureFixture[str]) ->
 
     so_far = SoFar(lines=[(SourceLine(f"a{HARM}", 3), 5)], ops=[(f"op{HARM}", 7)], resident_bytes=8)
     line = RecordingLine(Shell(), f"Cell{HARM}", lambda: 3, lambda: so_far)  # type: ignore[arg-type]
-    line._say()
+    line._show()
     _Bar(f"file{HARM}", lambda title, _: published.append(title)).remove()
     bar = _Bar(f"file{HARM}", lambda title, _: published.append(title))
     bar._next = 0
     bar.update(0.5)
-    tell(f"no file{ONE_LINE}")
+    print_note(f"no file{ONE_LINE}")
 
     assert len(published) == 3
     assert [text for text in (*published, capsys.readouterr().err) if not is_harmless(text)] == []

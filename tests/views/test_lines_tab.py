@@ -259,7 +259,7 @@ def test_the_table_without_scripts_has_the_lines_that_took_longest_outside_ops(t
 
     assert rows[1] == ["Line", "Time", "Share", "Forward", "Backward", "Outside", "ops", "Total", "Ops", "Source"]
     where, source = ["&lt;ipython-input-4-0&gt;:4"], ["for", "i", "in", "y:"]
-    numbers = ["30.0", "µs", "76.4", "%", "–", "–", "30.0", "µs", "30.4", "µs", "–"]
+    numbers = ["30.0", "µs", "76.4", "%", "0", "µs", "0", "µs", "30.0", "µs", "30.4", "µs", "0"]
     assert rows[2] == where + numbers + source
     assert rows[3][1:14] == [
         *("7.40", "µs", "18.9", "%", "2.00", "µs", "5.00", "µs", "0.400", "µs", "7.40", "µs", "2"),

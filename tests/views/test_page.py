@@ -16,7 +16,7 @@ from synthetic import training_run
 from traces import event, make_trace
 
 from mtprof_nb import Comparison, compare, load
-from mtprof_nb.comparison.alternation import Alternated, Block
+from mtprof_nb.comparison.alternation import Alternated, TimedBlock
 from mtprof_nb.comparison.compared import of_functions
 from mtprof_nb.comparison.sides import Side, Sides
 from mtprof_nb.model.trace import Trace, empty_trace
@@ -148,7 +148,7 @@ def page_answers(scene: Scene, questions: list[dict[str, Any]], kinds: tuple[Tab
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
-    content = html_page._content(scene, html_page.made(scene, kinds))
+    content = html_page._content(scene, kinds)
     carried = {kind.name: content[f"carried-{kind.name}"] for kind in kinds}
     asked = [{**asked, "selected": _with_rows(asked.get("selected"))} for asked in questions]
     given = json.dumps({"carried": carried, "questions": asked})
@@ -302,7 +302,7 @@ def test_a_page_against_another_recording_has_the_tabs_of_both(comparison: Compa
 
 def test_a_page_of_functions_that_were_not_recorded_has_their_times() -> None:
     sides = Sides(Side("slow", ()), Side("fast", ()))
-    times = Alternated((2.0,) * 9, (1.0,) * 9, Block(1, 1), Block(1, 1), 9, 1.0, is_interrupted=True)
+    times = Alternated((2.0,) * 9, (1.0,) * 9, TimedBlock(1, 1), TimedBlock(1, 1), 9, 1.0, is_interrupted=True)
     parts = Elements(html_page.comparison_page(of_functions(sides, times))).parts()
 
     assert parts["first-differences"]["rows"]["label"] == ["median call"]

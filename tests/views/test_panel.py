@@ -164,7 +164,7 @@ def test_a_long_recording_is_not_sent_whole_and_its_windows_and_events_are_answe
     assert answered(panel, tab="operators", ask="row_of", grouping="op", event=1) == {"row": 1}
     window = answered(panel, tab="memory", ask="window", begin_ns=0, end_ns=60)
     assert window["curves"][0]["nbytes"] == [8, 16, 24]
-    assert answered(panel, tab="timeline", ask="launches", event=1)["found"] == 0
+    assert answered(panel, tab="timeline", ask="launches", event=1)["total"] == 0
 
 
 def test_columns_of_answers_are_sent_as_differences() -> None:
@@ -296,13 +296,13 @@ def test_a_closed_panel_frees_its_trace_and_itself_without_the_collector() -> No
 
 
 def test_modules_come_after_what_they_import() -> None:
-    ordered = modules.in_order(
+    ordered = modules.by_imports(
         {"a.js": 'import { b } from "./b.js";\n', "b.js": 'import {\n  c,\n} from "./c.js";\n', "c.js": ""}
     )
 
     assert list(ordered) == ["c.js", "b.js", "a.js"]
     with pytest.raises(ValueError, match=r"a\.js -> b\.js -> a\.js"):
-        modules.in_order({"a.js": 'import { b } from "./b.js";\n', "b.js": 'import { a } from "./a.js";\n'})
+        modules.by_imports({"a.js": 'import { b } from "./b.js";\n', "b.js": 'import { a } from "./a.js";\n'})
 
 
 def test_linked_modules_keep_their_names_apart_and_hand_over_what_they_export() -> None:

@@ -114,9 +114,9 @@ def test_the_slowest_lines_stand_before_the_ops() -> None:
     first = lines.index("Line               Self   Share  Forward  Backward    Total  Ops  Source")
 
     assert lines[first + 2 : first + 6] == [
-        "train.py:2      30.0 µs  49.2 %  30.0 µs         –  30.0 µs    1  y = x.mm(x)",
-        "train.py:3      10.0 µs  16.4 %        –   10.0 µs  10.0 µs    1  z = y + 1",
-        "(unattributed)  1.00 µs   1.6 %  1.00 µs         –  1.00 µs    1",
+        "train.py:2      30.0 µs  49.2 %  30.0 µs      0 µs  30.0 µs    1  y = x.mm(x)",
+        "train.py:3      10.0 µs  16.4 %     0 µs   10.0 µs  10.0 µs    1  z = y + 1",
+        "(unattributed)  1.00 µs   1.6 %  1.00 µs      0 µs  1.00 µs    1",
         "",
     ]
     assert first < next(number for number, line in enumerate(lines) if line.startswith("Name "))
@@ -135,8 +135,8 @@ def test_lines_that_took_long_outside_ops_stand_among_the_slowest() -> None:
     first = lines.index("Line           Time   Share  Outside ops    Total  Ops  Source")
 
     assert lines[first + 2 : first + 5] == [
-        "train.py:3  90.0 µs  75.0 %      90.0 µs  90.0 µs    –  read(y)",
-        "train.py:2  30.0 µs  25.0 %            –  30.0 µs    1  y = x.mm(x)",
+        "train.py:3  90.0 µs  75.0 %      90.0 µs  90.0 µs    0  read(y)",
+        "train.py:2  30.0 µs  25.0 %         0 µs  30.0 µs    1  y = x.mm(x)",
         "",
     ]
 

@@ -9,6 +9,7 @@ import pytest
 from rank_traces import job
 from synthetic import training_run
 from test_hostile_writers import on_devices, tables
+from traces import event, make_trace
 
 import mtprof_nb as mtp
 from mtprof_nb.recording import Recording
@@ -62,6 +63,27 @@ def test_a_table_is_markdown_in_which_names_mean_nothing() -> None:
         r"2 of \*all\*",
     ]
     assert as_markdown(Table(TABLE.columns, [])) == ""
+
+
+def test_a_cell_of_markdown_begins_with_a_sign_and_a_paragraph_does_not() -> None:
+    table = Table([TableColumn("change", "Change", "words")], [["+55 %"]], notes=("+55 %",))
+
+    assert as_markdown(table).splitlines()[2:] == ["| +55 % |", "", r"\+55 %"]
+
+
+def test_a_zero_is_written_and_a_dash_is_what_is_not_known() -> None:
+    table = Table([TableColumn(unit, unit, unit) for unit in ("time", "bytes", "count")], [[0, 0, 0], [None] * 3])
+
+    assert table.texts() == [["0 µs", "0 B", "0"], ["–"] * 3]
+
+
+def test_the_indentation_of_a_title_is_kept_in_html() -> None:
+    table = Table([TableColumn("title", "", "words")], [["idle"], ["  host late"]])
+
+    assert [cell.partition("<")[0] for cell in as_html(table).split('align="left">')[2:]] == [
+        "idle",
+        "\u00a0\u00a0host late",
+    ]
 
 
 def test_a_table_is_html_in_which_names_mean_nothing() -> None:
@@ -137,6 +159,23 @@ def test_events_are_json_under_the_keys_that_were_recorded() -> None:
     assert len(records) == len(events)
     assert set(records[0]) == {key for event in events for key in dict(event)}
     assert all(type(record["duration_ns"]) is int for record in records)
+
+
+def test_events_are_the_same_data_as_json_and_as_a_dataframe_also_in_a_changed_list() -> None:
+    pytest.importorskip("pandas")
+    scope, others = event("train", 0, 40, kind="scope"), [event("aten::mm", 10, 20), event("aten::add", 20, 30)]
+    first, second = (Recording(make_trace([scope, *others])).events() for _ in range(2))
+    both = first + second
+    both.reverse()
+    for events in (first, both):
+        frame, records = events.to_dataframe(), json.loads(events.to_json())
+        assert all(list(record) == list(frame.columns) for record in records)
+        assert records == [
+            {key: None if one is None or one != one else one for key, one in row.items()}
+            for row in frame.to_dict("records")
+        ]
+        assert records == [{key: one.get(key) for key in frame.columns} for one in map(dict, events)]
+        assert {type(record["correlation_id"]) for record in records} == {int, type(None)}
 
 
 def test_markdown_begins_with_the_overview_and_has_the_findings() -> None:

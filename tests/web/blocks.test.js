@@ -69,7 +69,7 @@ test("what is out of view is left out", () => {
 });
 
 test("an event tells its name, times, phase, inputs and line", () => {
-  assert.deepEqual(bars([0, 1_000])[0].tell(), [
+  assert.deepEqual(bars([0, 1_000])[0].describe(), [
     "aten::mm",
     "0.300 µs (self 0.200 µs), at 0.100 µs",
     "backward",
@@ -82,11 +82,11 @@ test("a kernel tells the op that launched it", () => {
   const kernel = { ...DRAWN, bars: { ...DRAWN.bars, op: [1, -1, -1] } };
   const [bar] = barsOf(on([0, 1_000]), ROWS, kernel, MEANING, () => true);
 
-  assert.equal(bar.tell()[2], "launched by aten::t");
+  assert.equal(bar.describe()[2], "launched by aten::t");
 });
 
 test("a block of many tells how many, their time, and the longest", () => {
-  assert.deepEqual(bars([0, 1_000])[2].tell(), [
+  assert.deepEqual(bars([0, 1_000])[2].describe(), [
     "9 events, 0.080 µs in 0.100 µs",
     "view: 3 events, 0.020 µs",
     "longest aten::t, 0.009 µs",
@@ -117,7 +117,7 @@ test("a garbage collection is marked over the height of its lane, a pixel wide a
     ],
   );
   assert.deepEqual(
-    plane.shapes.map(({ tell }) => tell()),
+    plane.shapes.map(({ describe }) => describe()),
     [["garbage collection, generation 0, 0.010 µs"], ["garbage collection, generation 2, 12.3 µs"]],
   );
 });

@@ -59,8 +59,8 @@ test("a gap tells its cause and its length", () => {
   const { on } = plane();
   paintGaps(on, ROWS, { gaps: GAPS }, CAUSES);
 
-  assert.deepEqual(on.shapes[0].tell(), ["idle: host late", "0.100 µs"]);
-  assert.deepEqual(on.shapes[2].tell(), ["idle: kernel to kernel", "2 gaps, 0.020 µs in 0.100 µs"]);
+  assert.deepEqual(on.shapes[0].describe(), ["idle: host late", "0.100 µs"]);
+  assert.deepEqual(on.shapes[2].describe(), ["idle: kernel to kernel", "2 gaps, 0.020 µs in 0.100 µs"]);
 });
 
 test("an arrow leads from the row of the call to the row of the kernel", () => {

@@ -15,12 +15,12 @@ const LAUNCHES = {
 };
 
 test("a kernel has the arrow to it", () => {
-  assert.deepEqual(launchesOf(8, LAUNCHES), { from_row: [0], from_ns: [40], to_row: [5], to_ns: [80], found: 1 });
+  assert.deepEqual(launchesOf(8, LAUNCHES), { from_row: [0], from_ns: [40], to_row: [5], to_ns: [80], total: 1 });
 });
 
 test("an op has the arrows of all calls inside it", () => {
   for (const op of [1, 2, 3]) assert.deepEqual(launchesOf(op, LAUNCHES).to_ns, [90]);
-  assert.equal(launchesOf(7, LAUNCHES).found, 0);
+  assert.equal(launchesOf(7, LAUNCHES).total, 0);
 });
 
 test("what a selected op launched is linked to it, with the call", () => {

@@ -59,11 +59,13 @@ test("a window of a curve has the point before it, and the peak of the whole", (
     name: at,
     line: at,
     peak: { nbytes: 40 },
+    kinds: [{ title: "gradient", nbytes: at }],
   };
   const { drawn_ns, curves } = memoryWindow({ drawn_ns: [0, 50], curves: [curve], texts: {} }, 15, 25);
 
   assert.deepEqual(drawn_ns, [15, 25]);
   assert.deepEqual([curves[0].time_ns, curves[0].line, curves[0].peak], [[10, 20, 30], [10, 20, 30], { nbytes: 40 }]);
+  assert.deepEqual(curves[0].kinds, [{ title: "gradient", nbytes: [10, 20, 30] }]);
 });
 
 test("a page tells where its detail ends, and that it has all where it does", () => {

@@ -8,7 +8,7 @@ const plane = new Plane(
   { width: 1_200, height: 250, margin: MARGIN, window: [2_000, 4_000], scroll: 0 },
   { font: "sans" },
 );
-const box = (x, width, label) => ({ x, y: 50, width, height: 20, label, tell: () => [label] });
+const box = (x, width, label) => ({ x, y: 50, width, height: 20, label, describe: () => [label] });
 
 test("moments and pixels are linear between the margins", () => {
   assert.equal(plane.x(2_000), 100);

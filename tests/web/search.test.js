@@ -22,7 +22,7 @@ test("what does not compile says why, and finds everything", () => {
 test("every listener hears of a search, and finds it in the store", () => {
   const store = new Store();
   const heard = [];
-  store.onseek(() => heard.push(store.search.text));
+  store.on("seek", () => heard.push(store.search.text));
 
   store.seek({ text: "mm", regex: false });
 

@@ -10,7 +10,7 @@ const SOURCE = { grouping: "source", row: 0, label: "Cell [1]:4", detail: "x @ y
 test("every listener hears of a selection, and finds it in the store", () => {
   const store = new Store();
   const heard = [];
-  store.onselect((selection) => heard.push([selection, store.selection]));
+  store.on("select", (selection) => heard.push([selection, store.selection]));
 
   store.select(ROW);
   store.select(null);
@@ -23,7 +23,7 @@ test("every listener hears of a selection, and finds it in the store", () => {
 
 test("nothing happens where nothing was selected and nothing is", () => {
   const store = new Store();
-  store.onselect(() => assert.fail("nothing has changed"));
+  store.on("select", () => assert.fail("nothing has changed"));
 
   store.select(null);
 });
@@ -39,9 +39,9 @@ test("a question carries of the selection what Python needs to find its events",
 test("a click in a chart is told to every listener, and selects nothing by itself", () => {
   const store = new Store();
   const picked = [];
-  store.onpick((one) => picked.push(one));
+  store.on("pick", (one) => picked.push(one));
 
-  store.pick({ event: 12, name: 7, line: 3 });
+  store.emit("pick", { event: 12, name: 7, line: 3 });
 
   assert.deepEqual(picked, [{ event: 12, name: 7, line: 3 }]);
   assert.equal(store.selection, null);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./canvas.js";
-import { nameCell } from "#panel/web/tables/table_cells.js";
+import { nameCell } from "#panel/web/tables/table.js";
 import { mount } from "#panel/tabs/summary/summary.js";
 
 const NOTHING = {

@@ -14,7 +14,7 @@ import numpy as np
 
 from mtprof_nb.analysis.costs import counted_ops
 from mtprof_nb.model.intervals import covered_length
-from mtprof_nb.model.one_process import facts_of
+from mtprof_nb.model.one_process import facts_by_process
 from mtprof_nb.model.source_files import is_cell
 from mtprof_nb.model.trace import Bool, Frame, Int32, Int64, OutsideOps, ProcessFacts, SourceLine, StackTree, Trace
 
@@ -75,7 +75,7 @@ def without_marks(trace: Trace, time: Outside) -> tuple[Int64, Int64]:
     With its ops, the time of the thread that ran these lines is then that of the program.
     """
     times, process = np.stack([time.python_ns, time.waiting_ns]), trace.processes_of(time.track)
-    for number, facts in enumerate(facts_of(trace)):
+    for number, facts in enumerate(facts_by_process(trace)):
         if any(one.profiler_ns for _, one in facts.outside or ()):
             rows = np.flatnonzero((process == number) & times.any(axis=0))
             _take(trace, time, times, rows, facts)
@@ -104,7 +104,7 @@ class Program(NamedTuple):
 
 def program_of(trace: Trace, track: int) -> Program:
     """The program of a thread. It began when the profiler had started: its time for marks comes later."""
-    facts = facts_of(trace)
+    facts = facts_by_process(trace)
     if not facts:
         return Program(trace.began_ns, trace.ended_ns, trace.windows)
     own = facts[int(trace.processes_of(np.array([track], np.int32))[0])]

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from mtprof_nb.model.intervals import distinct
+from mtprof_nb.model.intervals import distinct_numbers
 from mtprof_nb.model.source_files import is_user_file
 from mtprof_nb.model.stack_tree import ChainInterner
 from mtprof_nb.model.trace import Frame, Int32, Int64, SourceLine, Trace
@@ -83,7 +83,7 @@ def chains_of_allocations(trace: Trace, chains: Chains) -> Int32:
     records = trace.allocations
     if records is None or records.stack is None:
         return np.full(0 if records is None else len(records), -1, np.int32)
-    nodes, position = distinct(records.stack.astype(np.int64) + 1)
+    nodes, position = distinct_numbers(records.stack.astype(np.int64) + 1)
     reader = _Reader(trace)
     chain_of_node = [reader.chain(chains, node, -1) if node >= 0 else -1 for node in (nodes - 1).tolist()]
     return np.array(chain_of_node, np.int32)[position] if chain_of_node else np.empty(0, np.int32)
@@ -109,7 +109,7 @@ def _own_stacks(trace: Trace) -> Int64:
 
 def _unique_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int64]:
     width = int(second.max(initial=-1)) + 2
-    keys, position = distinct((first + 1) * width + (second + 1))
+    keys, position = distinct_numbers((first + 1) * width + (second + 1))
     return [(key // width - 1, key % width - 1) for key in keys.tolist()], position
 
 

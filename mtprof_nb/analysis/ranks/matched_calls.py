@@ -9,7 +9,7 @@ import numpy as np
 
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.ranks.ranked_processes import windows_of_processes
-from mtprof_nb.model.collective_calls import CallKey, call_keys, collective_rows
+from mtprof_nb.model.collective_calls import CallKey, call_keys, rows_of_collectives
 from mtprof_nb.model.device_facts import ELEMENT_BYTES
 from mtprof_nb.model.trace import Bool, Int32, Int64, Shapes, Trace
 
@@ -114,7 +114,7 @@ def _blamed(trace: Trace, keys: tuple[CallKey, ...], start: Int64, wait: Int64, 
 
 def _matched(trace: Trace) -> tuple[tuple[CallKey, ...], Int32]:
     """The key of each call and its event in each process, the calls in the order in which they began."""
-    rows = collective_rows(trace)
+    rows = rows_of_collectives(trace)
     process = trace.processes_of(trace.track[rows])
     calls: dict[CallKey, list[list[int]]] = {}
     for key, row, owner in zip(call_keys(trace, rows), rows.tolist(), process.tolist(), strict=True):

@@ -14,7 +14,7 @@ from mtprof_nb.analysis.ranks.matched_calls import matched_calls
 from mtprof_nb.analysis.ranks.rank_lines import line_times_by_process
 from mtprof_nb.analysis.ranks.ranked_processes import rows_of_processes, titles, windows_of_processes
 from mtprof_nb.analysis.steps.step_times import steps_of_processes
-from mtprof_nb.model.collective_calls import collective_rows
+from mtprof_nb.model.collective_calls import rows_of_collectives
 from mtprof_nb.model.intervals import covered_length
 from mtprof_nb.model.source_files import line_label
 from mtprof_nb.model.trace import KERNEL, OP, SET, Bool, Int64, Trace
@@ -132,7 +132,7 @@ def _divided(trace: Trace) -> list[tuple[int, int, int]]:
 
     Time of two kinds at once counts for the first of them.
     """
-    computes, is_call = _computes(trace), is_among(trace, collective_rows(trace))
+    computes, is_call = _computes(trace), is_among(trace, rows_of_collectives(trace))
     calls, wait = matched_calls(trace), np.zeros(len(trace), np.int64)
     wait[calls.event[calls.is_there]] = calls.wait_ns[calls.is_there]
     parts = []

@@ -12,7 +12,7 @@ from mtprof_nb.analysis.costs import averaged_name, counted_ops, op_costs
 from mtprof_nb.analysis.groups import sums, table_of_sums
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.once import once_a_trace
-from mtprof_nb.model.intervals import distinct, runs_of_equal
+from mtprof_nb.model.intervals import distinct_numbers, runs_of_equal
 from mtprof_nb.model.trace import COLLECTIVE, Int32, Int64, OutsideOps, SourceLine, Trace
 
 Of = TypeVar("Of")
@@ -96,7 +96,7 @@ def spread_of_events(trace: Trace, row: Int32, values: Int64, size: int) -> Spre
     processes = len(trace.processes)
     cell = row[known].astype(np.int64) * processes + trace.processes_of(trace.track[known])
     # Most rows are not in all of many processes: only pairs that occur are kept.
-    pairs, number = distinct(cell)
+    pairs, number = distinct_numbers(cell)
     at_row, process = np.divmod(pairs, processes)
     value = sums(number, values[known], len(pairs))
     least, median, most = (np.zeros(size, np.int64) for _ in range(3))

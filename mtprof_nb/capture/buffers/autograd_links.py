@@ -98,8 +98,8 @@ def _is_in_place(rows: Rows, here: Int64) -> Bool:
 def _maker_by_counter(counter: Int64, is_in_place: Bool, numbers: Int64) -> Int64:
     """The first op whose counter is beyond each number, or the write into a view before that op."""
     at = np.searchsorted(counter, numbers, side="right")
-    before, found = np.maximum(at - 1, 0), np.minimum(at, len(counter) - 1)
-    nodes_between = counter[found] - counter[before]
+    before, after = np.maximum(at - 1, 0), np.minimum(at, len(counter) - 1)
+    nodes_between = counter[after] - counter[before]
     of_write = (at > 0) & is_in_place[before] & (nodes_between >= _OF_WRITE) & (numbers < counter[before] + _OF_WRITE)
     maker: Int64 = np.where(of_write | (at == len(counter)), at - 1, at)
     return maker
@@ -163,13 +163,13 @@ def _last_ended(rows: Rows, here: Int64, times: Int64) -> Int64:
     names = [rows.ops["name"][op] for op in rows.op[here].tolist()]
     is_inside = (ended >= 0) & (around >= 0) & (start[ended] >= start[around])
     same = np.array([names[a] == names[b] for a, b in zip(around.tolist(), ended.tolist(), strict=True)], np.bool_)
-    found = np.where((around >= 0) & (~is_inside | same), around, ended)
-    return np.where(found >= 0, here[found], -1)
+    chosen = np.where((around >= 0) & (~is_inside | same), around, ended)
+    return np.where(chosen >= 0, here[chosen], -1)
 
 
 def _newest_node_of_run(rows: Rows, made_at: list[tuple[int, int]]) -> list[Int64]:
     """For each thread's runs, the node that ran: the newest of that identity; -1 for one made before the window."""
-    found = [np.full(len(thread.ran) // 2, -1, np.int64) for thread in rows.threads]
+    nodes = [np.full(len(thread.ran) // 2, -1, np.int64) for thread in rows.threads]
     runs = [
         (time, 1, identity, thread, position)
         for thread, record in enumerate(rows.threads)
@@ -179,7 +179,7 @@ def _newest_node_of_run(rows: Rows, made_at: list[tuple[int, int]]) -> list[Int6
     newest: dict[int, int] = {}
     for _, is_run, identity, thread, position in sorted(runs + births):
         if is_run:
-            found[thread][position] = newest.get(identity, -1)
+            nodes[thread][position] = newest.get(identity, -1)
         else:
             newest[identity] = position
-    return found
+    return nodes

@@ -29,8 +29,8 @@ class Rows(ThreadIntervals):
     @property
     def is_op(self) -> Bool:
         """Ops, as opposed to scopes."""
-        found: Bool = self.op >= 0
-        return found
+        are_ops: Bool = self.op >= 0
+        return are_ops
 
     def of_ops(self, values: Any, absent: Any) -> Any:
         """A column for all rows from one value per op."""

@@ -54,13 +54,13 @@ def freeze(buffer: Buffer, vocabulary: Vocabulary) -> Trace:
 @collector_paused()
 def _freeze(buffer: Buffer, vocabulary: Vocabulary, dropped: int) -> Trace:
     rows = read_rows(buffer)
-    found = vocabulary.link(rows)
-    events, facts = _recorded_events(rows, found, vocabulary, buffer.request.clock.offset_ns)
+    node_links = vocabulary.link(rows)
+    events, facts = _recorded_events(rows, node_links, vocabulary, buffer.request.clock.offset_ns)
     frozen = _frozen_stacks(rows, vocabulary) if "stack" in rows.ops else None
     module, modules = intern(rows.ops.get("module", []))
     module = rows.of_ops(module, -1) if "module" in rows.ops else np.full(len(rows), -1, np.int32)
     in_module = module >= 0 if frozen is None else (module >= 0) | rows.of_all(frozen.is_in_module)
-    events, links = _linked(events, rows, found, in_module)
+    events, links = _linked(events, rows, node_links, in_module)
     facts |= _recording(buffer, dropped) | _facts(rows, vocabulary, links)
     if frozen is not None:
         facts |= _stacks(rows, links, frozen)
@@ -102,7 +102,7 @@ def _recorded_events(
 def _recording(buffer: Buffer, dropped: int) -> Columns:
     """Facts of the whole recording."""
     request, offset = buffer.request, buffer.request.clock.offset_ns
-    found: Columns = {
+    facts: Columns = {
         "recorded": request.recorded,
         "began_ns": buffer.began + offset,
         "ended_ns": buffer.ended + offset,
@@ -111,26 +111,26 @@ def _recording(buffer: Buffer, dropped: int) -> Columns:
         "dropped": dropped,
     }
     if buffer.full_ns:
-        found["unrecorded"] = (Unrecorded(buffer.full_ns + offset, found["ended_ns"], full(buffer.limit)),)
-    return found
+        facts["unrecorded"] = (Unrecorded(buffer.full_ns + offset, facts["ended_ns"], full(buffer.limit)),)
+    return facts
 
 
 def _facts(rows: Rows, vocabulary: Vocabulary, links: NodeLinks) -> Columns:
     """The facts that were asked for, as far as the hook records them."""
-    found: Columns = {}
+    facts: Columns = {}
     if "in_python" in rows.ops:
         in_python = rows.of_ops(np.array(rows.ops["in_python"], np.bool_), False)
-        found["is_python_backward"] = in_python & (links.phase == BACKWARD)
+        facts["is_python_backward"] = in_python & (links.phase == BACKWARD)
     if "shapes" in rows.ops:
-        found |= _shapes(rows, vocabulary)
+        facts |= _shapes(rows, vocabulary)
     if "flops" in rows.ops:
-        found["flops"] = rows.of_ops(np.array(rows.ops["flops"], np.int64), -1)
-    return found
+        facts["flops"] = rows.of_ops(np.array(rows.ops["flops"], np.int64), -1)
+    return facts
 
 
 def _frozen_stacks(rows: Rows, vocabulary: Vocabulary) -> stacks.FrozenStacks:
     entries = rows.ops["stack"] + rows.scopes["stack"]
-    return stacks.freeze(entries, vocabulary.is_engine, vocabulary.is_module, vocabulary.folder)
+    return stacks.freeze_stacks(entries, vocabulary.is_engine, vocabulary.is_module, vocabulary.folder)
 
 
 def _devices(rows: Rows, vocabulary: Vocabulary) -> Columns:
@@ -200,8 +200,8 @@ def _plain(shape: Any) -> tuple[Any, ...]:
     return tuple(_plain(size) if isinstance(size, tuple | list) else int(size) for size in shape)
 
 
-def _stacks(rows: Rows, links: NodeLinks, found: stacks.FrozenStacks) -> Columns:
-    own, has_own = rows.of_all(found.stack), rows.of_all(found.has_own_backward)
+def _stacks(rows: Rows, links: NodeLinks, frozen: stacks.FrozenStacks) -> Columns:
+    own, has_own = rows.of_all(frozen.stack), rows.of_all(frozen.has_own_backward)
     of_forward = _takes_from_forward(links, has_own)
     # The forward op may itself be of a backward pass, and take the stack of its own forward op.
     source = links.forward.copy()
@@ -209,7 +209,7 @@ def _stacks(rows: Rows, links: NodeLinks, found: stacks.FrozenStacks) -> Columns
         source[again] = links.forward[source[again]]
     return {
         "stack": np.where(of_forward, own[source], own),
-        "stacks": found.tree,
+        "stacks": frozen.tree,
         "stack_is_forward": of_forward,
         "is_python_backward": has_own & rows.is_op & (links.phase == BACKWARD),
     }
@@ -217,5 +217,5 @@ def _stacks(rows: Rows, links: NodeLinks, found: stacks.FrozenStacks) -> Columns
 
 def _takes_from_forward(links: NodeLinks, has_own: Bool) -> Bool:
     """Ops of the backward pass without a stack or module of their own: they take that of their forward op."""
-    found: Bool = (links.phase == BACKWARD) & (links.forward >= 0) & ~has_own
-    return found
+    takes: Bool = (links.phase == BACKWARD) & (links.forward >= 0) & ~has_own
+    return takes

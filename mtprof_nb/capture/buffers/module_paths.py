@@ -32,19 +32,19 @@ class _Names:
         with suppress(Exception):  # a parent that fails when asked for names must not fail the user's op
             inner = parent.named_modules()
             inside = next((f"{parent_path}.{name}" for name, child in inner if child is module), None)
-        found = weakref.ref(module), self._elsewhere(module) if inside is None else inside
+        named = weakref.ref(module), self._elsewhere(module) if inside is None else inside
         if inside is not None and self._alive(self._first.get(id(module)), module) is None:
-            self._first[id(module)] = found
-        self._known[parent_path, id(module)] = found
-        return found[1]
+            self._first[id(module)] = named
+        self._known[parent_path, id(module)] = named
+        return named[1]
 
     def _elsewhere(self, module: Any) -> str:
         return self._alive(self._first.get(id(module)), module) or type(module).__name__
 
     @staticmethod
-    def _alive(found: tuple[weakref.ref[Any], str] | None, module: Any) -> str | None:
+    def _alive(named: tuple[weakref.ref[Any], str] | None, module: Any) -> str | None:
         """The path that was found for `module`, and not for one that was at its address before."""
-        return found[1] if found is not None and found[0]() is module else None
+        return named[1] if named is not None and named[0]() is module else None
 
 
 class ModulePaths:
@@ -58,8 +58,8 @@ class ModulePaths:
         """The forward of `module` begins on this thread."""
         running = self._local.records.modules
         parent, path = running[-1] if running else (None, "")
-        found = self._names.path(parent() if parent is not None else None, path, module)
-        running.append((weakref.ref(module), found))
+        own_path = self._names.path(parent() if parent is not None else None, path, module)
+        running.append((weakref.ref(module), own_path))
 
     def leave(self, module: Any) -> None:
         """Note that a module's call has ended, also by an exception. Calls inside it without a note end with it."""

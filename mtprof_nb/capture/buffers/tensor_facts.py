@@ -6,7 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from mtprof_nb.capture.flops.flop_formulas import elementwise
+from mtprof_nb.capture.flops import elementwise
+from mtprof_nb.capture.torch_private.operators import packet_of, without_overrides
 
 #: Element types by the names that Kineto gives them.
 _KINETO_DTYPES = {
@@ -32,7 +33,7 @@ class TensorFacts:
     def __init__(self, torch: Any) -> None:
         self._tensor = torch.Tensor
         self._plain = frozenset({torch.Tensor, torch.nn.Parameter})
-        self._without_overrides = torch._C.DisableTorchFunctionSubclass
+        self._without_overrides = without_overrides(torch)
         self.cpu = torch.device("cpu")
         # torch's own attributes: a subclass may have put others in their place.
         self._read_device, self._read_shape, self._read_dtype = (
@@ -44,26 +45,26 @@ class TensorFacts:
 
     def tensors(self, args: Any, kwargs: dict[str, Any]) -> list[Any]:
         """The tensors among the arguments, one level of lists deep."""
-        found = []
+        tensors = []
         for value in (*args, *kwargs.values()) if kwargs else args:
             if isinstance(value, self._tensor):
-                found.append(value)
+                tensors.append(value)
             elif isinstance(value, list | tuple):
-                found += [item for item in value if isinstance(item, self._tensor)]
-        return found
+                tensors += [item for item in value if isinstance(item, self._tensor)]
+        return tensors
 
     def device(self, tensors: list[Any]) -> Any:
         """The device of the first tensor that is not on the CPU, else the CPU; None without a tensor."""
-        found = None
+        device = None
         for tensor in tensors:
             if tensor.__class__ in self._plain:
                 # Asking for the device, and the device for its type, takes five times as long.
-                found = self.cpu if tensor.is_cpu else tensor.device
+                device = self.cpu if tensor.is_cpu else tensor.device
             else:
-                found = self._device_of_subclass(tensor)
-            if found is not self.cpu and found.type != "cpu":
-                return found
-        return found
+                device = self._device_of_subclass(tensor)
+            if device is not self.cpu and device.type != "cpu":
+                return device
+        return device
 
     def _device_of_subclass(self, tensor: Any) -> Any:
         """The device of its storage, read past attributes of the subclass."""
@@ -75,15 +76,15 @@ class TensorFacts:
 
     def device_of_result(self, result: Any, kwargs: dict[str, Any]) -> Any:
         """The device of an op without input tensors: that of its result, or of the argument `device`."""
-        found = self.device(self.tensors((result,), {}))
+        device = self.device(self.tensors((result,), {}))
         wanted = kwargs.get("device")
-        return found if found is not None else wanted if hasattr(wanted, "type") else self.cpu
+        return device if device is not None else wanted if hasattr(wanted, "type") else self.cpu
 
     def shapes(self, args: Any, kwargs: dict[str, Any]) -> InputShapes:
         """One entry for each positional argument, then one for each keyword that is a tensor or a list of them."""
-        found = [self._entry(value) for value in args]
-        found += [entry for value in kwargs.values() if (entry := self._entry(value))[1] is not None]
-        shapes = tuple(found)
+        entries = [self._entry(value) for value in args]
+        entries += [entry for value in kwargs.values() if (entry := self._entry(value))[1] is not None]
+        shapes = tuple(entries)
         # One copy of each: the garbage collector would scan thousands of equal ones again and again.
         return self._shapes.setdefault(shapes, shapes)
 
@@ -112,18 +113,18 @@ class TensorFacts:
             aten = import_module("torch").ops.aten
             registered = import_module("torch.utils.flop_counter").flop_registry
             self._formulas = {aten.add: elementwise, aten.mul: elementwise, **registered}
-        formula = self._formulas.get(getattr(op, "_overloadpacket", op))
+        formula = self._formulas.get(packet_of(op))
         if formula is None or result is None:
             return -1
         key = (op, *map(self._key, args), *((name, self._key(value)) for name, value in kwargs.items()))
-        found = self._flops.get(key)
-        if found is None:
+        count = self._flops.get(key)
+        if count is None:
             try:
-                found = int(formula(*args, **kwargs, out_val=result))
+                count = int(formula(*args, **kwargs, out_val=result))
             except Exception:  # a formula is PyTorch's or a library's: where it fails there is no number
-                found = -1
-            self._flops[key] = found
-        return found
+                count = -1
+            self._flops[key] = count
+        return count
 
     def _key(self, value: Any) -> Any:
         if isinstance(value, self._tensor):

@@ -25,7 +25,7 @@ from mtprof_nb.capture.dispatch.thread_follower import ThreadFollower
 from mtprof_nb.capture.dispatch.unfollowed_threads import UnfollowedThreads, not_followed
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back
-from mtprof_nb.capture.torch_facts.garbage_collector import frames_of_others
+from mtprof_nb.capture.samples.thread_names import frames_of_others
 from mtprof_nb.capture.torch_scope import Together
 from mtprof_nb.errors import warn
 from mtprof_nb.model.merge import merge

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.patches import Patches
 
 
 class ThreadFollower:

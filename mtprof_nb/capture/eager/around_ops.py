@@ -8,11 +8,11 @@ from typing import Any
 
 from mtprof_nb.capture.buffers.buffer import Buffer
 from mtprof_nb.capture.buffers.module_paths import ModulePaths
-from mtprof_nb.capture.eager.dispatcher_points import Points
-from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.eager.dispatcher_points import EnterExitPoints
+from mtprof_nb.capture.patches import Patches
 
 
-def follow_pipeline(patches: Patches, pending_op: type, points: Points, buffer: Buffer) -> None:
+def follow_pipeline(patches: Patches, pending_op: type, points: EnterExitPoints, buffer: Buffer) -> None:
     """Record deferred ops, which run without the enter and exit points. Their stack is that of the deferring call."""
     stacks = buffer.stacks
 
@@ -79,8 +79,8 @@ def follow_optimizers(patches: Patches, base: Any, buffer: Buffer) -> None:
 
 
 def _subclasses(kind: Any) -> set[type]:
-    found: set[type] = set(kind.__subclasses__())
-    return found.union(*map(_subclasses, found))
+    direct: set[type] = set(kind.__subclasses__())
+    return direct.union(*map(_subclasses, direct))
 
 
 def follow_scopes(patches: Patches, record_function: type, buffer: Buffer) -> None:

@@ -1,7 +1,7 @@
 """The enter and exit points of MindTorch v2 and Candle, which their dispatchers call around each kernel.
 
 Many modules hold these three functions, in Candle compiled ones. So the functions stay, and their code is swapped.
-`_enabled`, `_enter` and `_exit` run with the globals of the runtime's own profiler: beside its `_ACTIVE_SESSION` they
+`_enabled`, `_enter` and `_exit` run with the globals of the runtime's own profiler: next to its `_ACTIVE_SESSION` they
 may use only their parameters.
 """
 
@@ -105,12 +105,12 @@ class _CodeSwap:
             self._function.__code__, self._function.__defaults__ = self._own
 
 
-class Points:
+class EnterExitPoints:
     """The enter and exit points of one runtime. `HookError` where this version has none."""
 
     def __init__(self, profiler: ModuleType) -> None:
         names = ("is_profiler_enabled", "dispatch_op_enter", "dispatch_op_exit")
-        functions = [found for name in names if isinstance(found := getattr(profiler, name, None), FunctionType)]
+        functions = [function for name in names if isinstance(function := getattr(profiler, name, None), FunctionType)]
         if len(functions) < len(names) or not hasattr(profiler, "_ACTIVE_SESSION"):
             msg = (
                 f"{profiler.__name__} has no enter and exit points to listen at: "

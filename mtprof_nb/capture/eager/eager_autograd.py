@@ -9,7 +9,7 @@ from types import CodeType
 from typing import Any
 
 from mtprof_nb.capture.buffers.buffer import Buffer
-from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.patches import Patches
 
 #: CPython's flags of a type, `Py_TPFLAGS_IMMUTABLETYPE` and `Py_TPFLAGS_HEAPTYPE`.
 _IMMUTABLE = 1 << 8

@@ -16,19 +16,19 @@ from mtprof_nb.capture.buffers.freezing import Vocabulary, freeze
 from mtprof_nb.capture.buffers.module_paths import ModulePaths
 from mtprof_nb.capture.buffers.tensor_facts import dtype_name
 from mtprof_nb.capture.eager.around_ops import follow_modules, follow_optimizers, follow_pipeline, follow_scopes
-from mtprof_nb.capture.eager.dispatcher_points import Points
+from mtprof_nb.capture.eager.dispatcher_points import EnterExitPoints
 from mtprof_nb.capture.eager.eager_autograd import BackwardPasses
 from mtprof_nb.capture.eager.storage_memory import StorageMemory
-from mtprof_nb.capture.flops.flop_formulas import flops_of
+from mtprof_nb.capture.flops import flops_of
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
-from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.patches import Patches
 from mtprof_nb.errors import HookError
 from mtprof_nb.model.trace import Trace
 
 #: Common classes of arguments that are no tensors.
 _NUMBERS = frozenset({int, float, bool, str, type(None)})
-#: Activities of devices beside the CPU, and the runtime's device types.
+#: Activities of devices other than the CPU, and the runtime's device types.
 _DEVICES = {"NPU": "npu", "CUDA": "cuda", "XPU": "xpu"}
 
 
@@ -61,7 +61,7 @@ class EnterExitHook(Hook):
         self._request = request
         self._package = runtime.part("")
         self._profiler = runtime.part(runtime.profiler)
-        self._points = Points(self._profiler)
+        self._points = EnterExitPoints(self._profiler)
         self._patches = Patches()
         self._activities = request.activities
         self._is_recording = False
@@ -207,15 +207,12 @@ def shape_reader(*tensors: Any) -> Callable[[Any, Any], tuple[tuple[Any, Any], .
             else:
                 key.append(nothing if kind in _NUMBERS else entry(value))
         if kwargs:
-            key += [found for value in kwargs.values() if (found := entry(value)) is not nothing]
+            key += [shaped for value in kwargs.values() if (shaped := entry(value)) is not nothing]
         same = known.get(whole := tuple(key))
         if same is None:
-            same = known[whole] = shapes(args, kwargs)
+            named = [shaped for value in kwargs.values() if (shaped := entry(value)) is not nothing]
+            same = known[whole] = (*map(entry, args), *named)
         return same
-
-    def shapes(args: Any, kwargs: Any) -> tuple[tuple[Any, Any], ...]:
-        named = [found for value in kwargs.values() if (found := entry(value)) is not nothing]
-        return (*map(entry, args), *named)
 
     def entry(value: Any) -> tuple[Any, Any]:
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.patches import Patches
 
 
 class _Kept(weakref.ref[Any]):

@@ -17,7 +17,7 @@ from types import FrameType
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto.torch_profiler import asks_for_all_threads
 from mtprof_nb.capture.samples.python_stacks import is_hidden_file, is_standard_library
-from mtprof_nb.capture.torch_facts.garbage_collector import frames_of_others
+from mtprof_nb.capture.samples.thread_names import frames_of_others
 from mtprof_nb.errors import warn
 
 _POOL = str(Path(sysconfig.get_path("stdlib"), "concurrent", "futures", "thread.py"))

@@ -17,7 +17,7 @@ from mtprof_nb.capture.hook import full
 from mtprof_nb.capture.interrupts import threads_without_signals
 from mtprof_nb.capture.machine.available_memory import available_bytes
 from mtprof_nb.capture.samples.python_stacks import is_in_folder
-from mtprof_nb.capture.torch_facts.garbage_collector import frames_of_others
+from mtprof_nb.capture.samples.thread_names import frames_of_others
 from mtprof_nb.errors import warn
 from mtprof_nb.model.trace import PYTHON, Recorded, Trace
 

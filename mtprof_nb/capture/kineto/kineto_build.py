@@ -10,13 +10,12 @@ import numpy as np
 from mtprof_nb.building.allocator_records import UnownedRecords
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
 from mtprof_nb.building.interning import intern
-from mtprof_nb.building.parameters import OwnParameters
 from mtprof_nb.building.paused_collector import collector_paused
-from mtprof_nb.building.trace_builder import build
+from mtprof_nb.building.trace_builder import OwnParameters, build
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.distributed import this_process
-from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
+from mtprof_nb.capture.flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.kineto import kineto_tree
 from mtprof_nb.capture.kineto.busy_threads import Unfinished
@@ -25,11 +24,9 @@ from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, forward_thread
 from mtprof_nb.capture.kineto.kineto_inputs import read_extras, read_record_functions, read_shapes, read_values
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.own_python import own_python
+from mtprof_nb.capture.living_objects import LivingObjects, parameter_of, parameter_owners, paths_of_modules
 from mtprof_nb.capture.samples.python_stacks import frames_of
-from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
-from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
-from mtprof_nb.capture.torch_facts.module_names import paths_of_modules
-from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners
+from mtprof_nb.capture.torch_private.fast_scopes import FastScopes
 from mtprof_nb.errors import warn
 from mtprof_nb.model.schema import Columns, Int8, Int32, Int64
 from mtprof_nb.model.trace import Recorded, Trace, on_device

@@ -9,20 +9,9 @@ import numpy as np
 
 from mtprof_nb.building.interning import first_with_number, intern
 from mtprof_nb.capture.kineto.kineto_events import KinetoColumns
+from mtprof_nb.model.kineto_kinds import kind_of_activity, kind_on_device
 from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
-from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, RUNTIME, SET, SYNC, Track, on_device
-
-#: How Kineto's names of device activities that are no kernels end.
-_KINDS = {
-    "memcpy": COPY,
-    "memset": SET,
-    "_sync": SYNC,
-    "cuda_event": SYNC,
-    "user_annotation": DEVICE_SCOPE,
-    "mtia_workloadd": DEVICE_SCOPE,
-}
-#: How its names of activities on the host end that are no ops: calls of a runtime, and the time that recording takes.
-_CALLS = ("_runtime", "_driver", "overhead")
+from mtprof_nb.model.trace import RUNTIME, Track, on_device
 
 
 def read_devices(columns: KinetoColumns, kineto_event: Any, device_name: Callable[[str], str]) -> Columns:
@@ -55,8 +44,8 @@ def read_devices(columns: KinetoColumns, kineto_event: Any, device_name: Callabl
 def _device_kinds(activities: Sequence[str], on_cpu: Bool) -> Int8:
     """The kind of each event that ran on a device or drove one, -1 for the others."""
     distinct = dict.fromkeys(activities)
-    runtime = {name: RUNTIME if name.endswith(_CALLS) else -1 for name in distinct}
-    kinds = {name: next((kind for end, kind in _KINDS.items() if name.endswith(end)), KERNEL) for name in distinct}
+    runtime = {name: RUNTIME if kind_of_activity(name) == RUNTIME else -1 for name in distinct}
+    kinds = {name: kind_on_device(name) for name in distinct}
     pairs = zip(activities, on_cpu.tolist(), strict=True)
     return np.fromiter((runtime[name] if host else kinds[name] for name, host in pairs), np.int8, len(activities))
 

@@ -13,7 +13,7 @@ from typing import Any
 from mtprof_nb.building.allocator_records import with_own_memory
 from mtprof_nb.capture.activities import available
 from mtprof_nb.capture.clock import WallClock
-from mtprof_nb.capture.hook import Hook, Request, SoFar
+from mtprof_nb.capture.hook import Hook, Request, SoFar, without_switched_off
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all
 from mtprof_nb.capture.kineto import torch_profiler
 from mtprof_nb.capture.kineto.busy_threads import RecordedThreads, let_ops_end, others_are_busy
@@ -22,11 +22,9 @@ from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
 from mtprof_nb.capture.kineto.new_thread_stacks import ThreadStacks
 from mtprof_nb.capture.kineto.profile_slot import ProfileSlot
 from mtprof_nb.capture.kineto.tensor_operators import TensorOperators
-from mtprof_nb.capture.samples.thread_names import running_threads
-from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
-from mtprof_nb.capture.torch_facts.garbage_collector import frames_of_others
-from mtprof_nb.capture.torch_facts.silent_kineto import silent_kineto
-from mtprof_nb.capture.torch_facts.switched_off import without_switched_off
+from mtprof_nb.capture.samples.thread_names import frames_of_others, running_threads
+from mtprof_nb.capture.torch_private.fast_scopes import FastScopes
+from mtprof_nb.capture.torch_private.silent_kineto import silent_kineto
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Trace, Unrecorded, empty_trace

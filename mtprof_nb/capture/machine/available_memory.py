@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from mtprof_nb.capture.machine.control_groups import groups_with, text_of
+from mtprof_nb.capture.machine.control_groups import file_text, groups_with
 
 #: For each version of control groups: where it is mounted, the files of limit and use, and how lines of cache begin.
 _CGROUPS = {
@@ -16,7 +16,7 @@ _CGROUPS = {
 #: Files that the system keeps in memory as long as nobody needs it.
 _CACHES = ("inactive_file", "active_file")
 
-#: The first version says by a number like this that there is no limit.
+#: In the first version, a limit above this number means that there is none.
 _NO_LIMIT = 1 << 60
 
 #: A recording of fewer events leaves less than 10 MB behind.
@@ -35,7 +35,7 @@ def bytes_before_a_kill(root: Path = Path("/")) -> list[int]:
 
 
 def resident_bytes(root: Path = Path("/")) -> int:
-    """The memory that this process holds; 0 where the system does not tell."""
+    """The memory that this process holds; 0 where the system does not report it."""
     return _fields(root / "proc/self/status").get("VmRSS:", 0) * 1024
 
 
@@ -54,9 +54,9 @@ def give_back(events: int) -> None:
 
 
 def _in_machine(root: Path) -> Iterator[int]:
-    found = _fields(root / "proc/meminfo").get("MemAvailable:")
-    if found is not None:
-        yield found * 1024
+    kibibytes = _fields(root / "proc/meminfo").get("MemAvailable:")
+    if kibibytes is not None:
+        yield kibibytes * 1024
 
 
 def _in_cgroups(root: Path) -> Iterator[int]:
@@ -67,10 +67,10 @@ def _in_cgroups(root: Path) -> Iterator[int]:
 
 
 def _in_group(group: Path, limit: str, use: str, cache: str) -> Iterator[int]:
-    limit = text_of(group / limit).strip()
+    limit = file_text(group / limit).strip()
     if not limit.isdecimal() or int(limit) > _NO_LIMIT:
         return  # to read the others takes milliseconds
-    if (use := text_of(group / use).strip()).isdecimal():
+    if (use := file_text(group / use).strip()).isdecimal():
         counts = _fields(group / "memory.stat")
         yield int(limit) - int(use) + sum(counts.get(f"{cache}{name}", 0) for name in _CACHES)
 
@@ -89,5 +89,5 @@ def _in_own_limits(root: Path) -> Iterator[int]:
 
 def _fields(path: Path) -> dict[str, int]:
     """The numbers of a file with a name and a whole number on each line, without their units."""
-    rows = (line.split() for line in text_of(path).splitlines())
+    rows = (line.split() for line in file_text(path).splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}

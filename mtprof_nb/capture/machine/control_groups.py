@@ -11,7 +11,7 @@ def groups_with(root: Path, controller: str, folder: str) -> Iterator[Path]:
 
     `controller` is "" for the groups of version 2, which are mounted without a `folder` of their own.
     """
-    for line in text_of(root / "proc/self/cgroup").splitlines():
+    for line in file_text(root / "proc/self/cgroup").splitlines():
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
         if controller in controllers.split(","):
             mount = root / "sys/fs/cgroup" / folder
@@ -19,7 +19,7 @@ def groups_with(root: Path, controller: str, folder: str) -> Iterator[Path]:
             yield from (place for place in (group, *group.parents) if place == mount or mount in place.parents)
 
 
-def text_of(path: Path) -> str:
+def file_text(path: Path) -> str:
     """The text of a file, "" if it cannot be read."""
     try:
         return path.read_text(errors="replace")  # the name of a process may be cut within a character

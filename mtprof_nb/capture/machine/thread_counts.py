@@ -12,7 +12,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from mtprof_nb.capture.machine.control_groups import groups_with, text_of
+from mtprof_nb.capture.machine.control_groups import file_text, groups_with
 
 #: Variables of the environment that set the number of threads as torch is imported.
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -21,7 +21,7 @@ _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 def thread_counts() -> dict[str, Any] | None:
     """The numbers of threads and processors, how many processors are busy, and the variable that sets the threads.
 
-    None without torch, and where the system does not tell: no recording fails for want of these numbers.
+    None without torch, and where the system does not report them: no recording fails for want of these numbers.
     """
     with suppress(Exception):
         return {
@@ -62,7 +62,9 @@ def usable_cores(root: Path = Path("/")) -> int:
 def _cores(processors: frozenset[int], root: Path) -> int:
     """The number of cores that have `processors`: of a large machine, a hundred small files are read."""
     folder = root / "sys/devices/system/cpu"
-    return len({text_of(folder / f"cpu{number}/topology/thread_siblings_list") or str(number) for number in processors})
+    return len(
+        {file_text(folder / f"cpu{number}/topology/thread_siblings_list") or str(number) for number in processors}
+    )
 
 
 def _allowed() -> set[int]:
@@ -74,11 +76,9 @@ def _allowed() -> set[int]:
 
 def _shares(root: Path) -> Iterator[float]:
     """The limit of each control group in processors."""
-    for group in groups_with(root, "", ""):
-        limit, _, period = text_of(group / "cpu.max").strip().partition(" ")
-        if limit.isdecimal() and period.isdecimal() and int(period):
-            yield int(limit) / int(period)
-    for group in groups_with(root, "cpu", "cpu"):
-        limit, period = (text_of(group / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period"))
+    parts = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+    texts = [file_text(group / "cpu.max") for group in groups_with(root, "", "")]
+    texts += [" ".join(file_text(group / part) for part in parts) for group in groups_with(root, "cpu", "cpu")]
+    for limit, period in (pair for text in texts if len(pair := text.split()) == 2):
         if limit.isdecimal() and period.isdecimal() and int(period):
             yield int(limit) / int(period)

@@ -1,1 +1,1 @@
-"""Marks in the code of a cell, which tell the line that was running."""
+"""Marks in the code of a cell, which show the line that was running."""

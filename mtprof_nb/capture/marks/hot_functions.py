@@ -1,9 +1,9 @@
-"""Removes the marks from small functions that are called often and run no op: their marks cost more than they tell.
+"""Removes the marks from small functions that are called often and run no op: their marks cost more than they show.
 
-While the cell runs, nothing tells that an op ran, but the gaps between marks do: with the smallest op, a gap is four
+While the cell runs, only the gaps between marks show that an op ran: with the smallest op, a gap is four
 times as long as without, and with most ops eight times and more. A function that was called often, and in which hardly
 any gap was long enough for an op, is unmarked. Its time then belongs to the line that calls it. From then on the gaps
-of that line say nothing about ops of its own, so that it is judged by its gaps before.
+of that line show nothing about ops of its own, so that it is judged by its gaps before.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class HotFunctions:
     def look(self, pairs: Int64) -> None:
         """Inspect successive marks of the cell's thread: their times and numbers."""
         pairs = pairs[:_SAMPLE]
-        # Gaps say nothing where a tracer of Python's is called in between.
+        # Gaps show nothing where a tracer of Python's is called in between.
         if len(pairs) < 2 or sys.getprofile() is not None or sys.gettrace() is not None:
             return
         places, is_own = own_places(pairs[:, 1], self._places)

@@ -106,14 +106,14 @@ class MarkBuffers:
         """The marks made so far, by thread."""
         for buffer in self._buffers:
             buffer.pack()
-        found = []
+        threads = []
         for native_id in dict.fromkeys(buffer.native_id for buffer in self._buffers):
             parts = [part for buffer in self._buffers if buffer.native_id == native_id for part in buffer.packed]
             pairs = np.concatenate(parts)
             if np.any(np.diff(pairs[:, 0]) < 0):
                 pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-            found.append(ThreadMarks(native_id, pairs[:, 0], pairs[:, 1]))
-        return found
+            threads.append(ThreadMarks(native_id, pairs[:, 0], pairs[:, 1]))
+        return threads
 
     def _new_buffer(self) -> _Buffer:
         buffer = _Buffer()

@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,11 +39,11 @@ class MarkCosts:
     @property
     def cell_ns(self) -> int:
         """The cost of a mark at the top level of a cell."""
-        return _median(self._cell)
+        return median_low(self._cell or [0])
 
     @property
     def function_ns(self) -> int:
-        return _median(self._function)
+        return median_low(self._function or [0])
 
     def measure(self, make: Callable[[], MarkBuffers]) -> None:
         """Run some marks of each kind in buffers of their own."""
@@ -53,10 +54,6 @@ class MarkCosts:
         """The cost of the mark of each place, in the order of the table."""
         functions = [places.functions[place.scope] for place in places.table]
         return np.array([self.cell_ns if function.is_cell else self.function_ns for function in functions], np.int64)
-
-
-def _median(measured: list[int]) -> int:
-    return sorted(measured)[(len(measured) - 1) // 2] if measured else 0
 
 
 class _Trial:

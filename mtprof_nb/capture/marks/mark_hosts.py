@@ -1,29 +1,15 @@
-"""The two that run marked code: an IPython shell, and a script of the terminal."""
+"""The two that run marked code: an IPython shell, and a script of the terminal.
+
+Notes call the code by the host's `noun`. It is compiled with the host's `flags`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
-
-
-class Host(Protocol):
-    """Runs marked code; notes call that code by its `noun`."""
-
-    noun: str
-
-    @property
-    def namespace(self) -> Mapping[str, Any]:
-        """The global names of the code."""
-
-    @property
-    def flags(self) -> int:
-        """The flags with which it is compiled."""
-
-    def shown(self, lines: list[str]) -> list[str]:
-        """The lines to show for code that was compiled from `lines`."""
 
 
 class ScriptHost:
@@ -36,7 +22,7 @@ class ScriptHost:
         self.namespace = namespace
 
     def shown(self, lines: list[str]) -> list[str]:
-        """The lines as they are."""
+        """The lines to show for code that was compiled from `lines`: the same."""
         return lines
 
 
@@ -72,3 +58,6 @@ class ShellHost:
             typed = typed[: len(lines)]
         # A line may have been added at the end.
         return typed if len(typed) <= len(lines) <= len(typed) + 1 else lines
+
+
+Host = ScriptHost | ShellHost

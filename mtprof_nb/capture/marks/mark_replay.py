@@ -43,7 +43,7 @@ class Replay:
 
     def nodes(self, places: Int32 | Int64) -> Int32:
         """The node after each mark of one thread, given the index of its place; -1 where no marked line is running."""
-        known, node, found = self._known, -1, np.empty(len(places), np.int32)
+        known, node, nodes = self._known, -1, np.empty(len(places), np.int32)
         # In parts: as Python's integers, millions of marks take many times the memory.
         for first in range(0, len(places), _PART):
             part = []
@@ -53,8 +53,8 @@ class Replay:
                     following = known[node, index] = self._after(node, index)
                 node = following
                 part.append(node)
-            found[first : first + len(part)] = part
-        return found
+            nodes[first : first + len(part)] = part
+        return nodes
 
     def place(self, node: int) -> Place:
         """A place at the innermost line of `node`."""
@@ -169,9 +169,9 @@ def marked_lines(
 
 
 def with_end(columns: Columns, texts: Mapping[str, str]) -> Columns:
-    """`columns` of `marked_lines`, in which lines behind the end of their text have no time of the program.
+    """`columns` of `marked_lines`, without time of the program in lines beyond the end of their text.
 
-    There a call ends the recording, whose time is the profiler's.
+    On such a line a call ends the recording: its time is the profiler's.
     """
     ends = {file: len(text.splitlines()) for file, text in texts.items()}
     outside: dict[SourceLine, OutsideOps] = dict(columns["outside"] or {})
@@ -184,12 +184,12 @@ def with_end(columns: Columns, texts: Mapping[str, str]) -> Columns:
 
 def _of_program(trace: Trace, starts: Int64, ends: Int64, cell: list[int]) -> Columns:
     """The garbage collections and the samples of the cell's thread that are not from the profiler's own work."""
-    found, samples = trace.collections, trace.samples
-    if found is not None:
-        found = found.take(~covered(starts, ends, found.start_ns))
+    collections, samples = trace.collections, trace.samples
+    if collections is not None:
+        collections = collections.take(~covered(starts, ends, collections.start_ns))
     if samples is not None:
         samples = samples.take(~(covered(starts, ends, samples.time_ns) & np.isin(samples.track, cell)))
-    return {"collections": found, "samples": samples}
+    return {"collections": collections, "samples": samples}
 
 
 def _outside_ops(

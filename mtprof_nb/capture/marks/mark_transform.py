@@ -87,7 +87,7 @@ def mark_tree(
     """Put marks into `tree` after its first `skip` statements; inside functions too, unless `transparent` is None.
 
     `transparent` names the decorators that leave a function's own code to run as it is written.
-    `is_compiled_in_parts` says that each statement of `tree` is compiled alone, and not `tree` as a whole.
+    `is_compiled_in_parts`: each statement of `tree` is compiled alone, and not `tree` as a whole.
     """
     _Marker(places, unit, transparent).mark_module(tree, skip, is_compiled_in_parts)
 
@@ -197,7 +197,7 @@ class _Marker:
         node.body = [*docstring, enter, _at_line(ast.Try(block, [], [], [leave]), body[0].lineno)]
 
     def _last_mark(self, scope: _Scope, line: int, kind: int) -> ast.stmt:
-        """A mark in a `finally`, without a `RecursionError` of its own beside the user's."""
+        """A mark in a `finally`, which adds no `RecursionError` of its own to the user's."""
         ignored = ast.ExceptHandler(ast.Name("RecursionError", ast.Load()), None, [ast.Pass()])
         return _at_line(ast.Try([self._mark(scope, line, kind)], [ignored], [], []), line)
 

@@ -1,4 +1,4 @@
-"""The marks of a cell, which tell the line that was running: kept while the cell runs, replayed when it has ended."""
+"""The marks of a cell, which show the line that was running: kept while the cell runs, replayed when it has ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import linecache
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,11 @@ from mtprof_nb.capture.hook import EventTimes
 from mtprof_nb.capture.marks import unmarking
 from mtprof_nb.capture.marks.hot_functions import HotFunctions
 from mtprof_nb.capture.marks.mark_buffers import IDLE, MarkBuffers, idle_mark, mark_cost_ns
-from mtprof_nb.capture.marks.mark_eligibility import reader_of_functions, transparent_decorators
 from mtprof_nb.capture.marks.mark_hosts import Host, ShellHost
 from mtprof_nb.capture.marks.mark_replay import marked_lines, with_end
 from mtprof_nb.capture.marks.mark_transform import MARK, Places, mark_tree
 from mtprof_nb.capture.samples.sampled_stacks import samples_within
+from mtprof_nb.capture.torch_private.compiled_code import COMPILERS, is_compiled
 from mtprof_nb.model.trace import Columns, Int64, Trace
 
 if TYPE_CHECKING:
@@ -33,6 +33,25 @@ if TYPE_CHECKING:
 _NAMED = 3
 #: The method of IPython's shell that compiles each statement of a cell alone.
 _COMPILES_IN_PARTS = "run_cell_async"
+#: Decorators after which a function's own code still runs as it is written.
+_TRANSPARENT = frozenset(
+    {
+        *("abstractmethod", "classmethod", "property", "setter", "getter", "deleter", "staticmethod"),
+        *("cache", "cached_property", "lru_cache", "register", "singledispatch", "singledispatchmethod", "wraps"),
+        *("asynccontextmanager", "contextmanager", "final", "no_type_check", "overload", "override"),
+        *("autocast", "enable_grad", "inference_mode", "no_grad", "set_grad_enabled"),
+        *("custom_bwd", "custom_fwd", "once_differentiable", "profile", "record_function"),
+    }
+)
+#: Names of compilers that read bytecode, and of libraries that send functions to other processes.
+_READERS = frozenset(
+    {
+        *COMPILERS,
+        *("cfunc", "guvectorize", "njit", "numba", "stencil", "vectorize"),
+        *("cloudpickle", "dask", "dill", "joblib", "multiprocess", "Parallel", "pyspark", "ray"),
+    }
+)
+_NO_READERS = {("re", "compile"), ("regex", "compile")}
 
 
 @dataclass
@@ -88,8 +107,8 @@ class Marks:
         """A copy of `tree` with marks after its first `skip` statements; where it fails, `tree` itself and a note."""
         marked = copy.deepcopy(tree)
         try:
-            reader = reader_of_functions(tree, self._host.namespace) if self._in_functions else None
-            transparent = transparent_decorators(tree) if self._in_functions and not reader else None
+            reader = _reader_of_functions(tree, self._host.namespace) if self._in_functions else None
+            transparent = _transparent_decorators(tree) if self._in_functions and not reader else None
             mark_tree(marked, self._places, len(self._units), transparent, skip, is_compiled_in_parts)
             unmarking.compile_each(marked, "<marks>", self._host.flags)
         except Exception as error:
@@ -113,7 +132,7 @@ class Marks:
         """Keep marks from now on; called by the thread that runs the cell.
 
         `in_functions`: also mark the lines of functions, in code that is marked from now on.
-        `records_ops` tells whether ops are recorded now: a schedule may wait.
+        `records_ops` returns whether ops are recorded now: a schedule may wait.
         """
         self._in_functions = in_functions
         self._records_ops = records_ops
@@ -176,7 +195,7 @@ class Marks:
         """Remove the marks from functions that are found, while the cell runs."""
         functions = self._places.functions
         others = (function for scope, function in enumerate(functions) if scope not in scopes)
-        # Two functions of one name on one line cannot be told apart, and keep their marks.
+        # Two functions of one name on one line cannot be distinguished, and keep their marks.
         wanted = {functions[scope] for scope in scopes}.difference(others)
         for function in unmarking.unmarked(self._host.namespace, wanted, self._plain_code()):
             self._unmarked[function.__qualname__] = None
@@ -208,6 +227,32 @@ class Marks:
         return "\n".join(self._host.shown(lines)) if lines else ""
 
 
+def _reader_of_functions(tree: ast.AST, namespace: Mapping[str, Any]) -> str | None:
+    """Name of a compiler or serializer in the cell that reads bytecode (torch.compile, numba, ray…), or None."""
+    for name in _names(tree):
+        if name in _READERS or (name in namespace and is_compiled(namespace[name])):
+            return name
+    return None
+
+
+def _transparent_decorators(tree: ast.AST) -> frozenset[str]:
+    """The decorators known to be harmless, and those that the cell defines itself."""
+    defined = (node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    return _TRANSPARENT.union(defined)
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            if not (isinstance(node.value, ast.Name) and (node.value.id, node.attr) in _NO_READERS):
+                yield node.attr
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (node.module or "").split(".") if isinstance(node, ast.ImportFrom) else ()
+            yield from (part for alias in node.names for part in alias.name.split("."))
+
+
 def _unparsed(tree: ast.Module) -> str:
     """The statements of `tree`, each on its line, where the text itself is not known."""
     lines: dict[int, str] = {}
@@ -226,7 +271,7 @@ class CellMarker:
         is_profiled: Callable[[ast.Module], bool],
         marks_functions: Callable[[ast.Module], bool] = lambda _: True,
     ) -> None:
-        """`marks_functions` says of a profiled cell whether the lines of its functions are marked too."""
+        """`marks_functions` decides for a profiled cell whether lines of its functions are marked too."""
         self._ip = ip
         self._is_profiled = is_profiled
         self._marks_functions = marks_functions

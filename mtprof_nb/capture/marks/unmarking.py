@@ -16,7 +16,7 @@ from types import AsyncGeneratorType, CellType, CodeType, CoroutineType, Functio
 from typing import Any
 
 from mtprof_nb.capture.marks.mark_transform import MARK, Function
-from mtprof_nb.capture.torch_facts.garbage_collector import frames_of_others
+from mtprof_nb.capture.samples.thread_names import frames_of_others
 
 #: The name of a statement's code. It has run when the cell has, but IPython's traceback keeps it.
 _WHOLE_CELL = "<module>"
@@ -43,22 +43,22 @@ def _twins(marked: Iterable[CodeType], plain: Iterable[CodeType]) -> Iterator[tu
     """Pairs of a function inside `marked` and the one inside `plain` of the same name and line."""
     twins = _functions_in(plain)
     for key, codes in _functions_in(marked).items():
-        found = twins.get(key, [])
-        if len(found) == 1:
-            # Equal lambdas on one line are one constant, until marks tell them apart.
-            found = found * len(codes)
+        plain_codes = twins.get(key, [])
+        if len(plain_codes) == 1:
+            # Equal lambdas on one line are one constant, until marks make them differ.
+            plain_codes = plain_codes * len(codes)
         # The compiler drops code that never runs, as below `if False`, perhaps in one of the two only.
-        for code, twin in zip(codes, found, strict=True) if len(codes) == len(found) else ():
+        for code, twin in zip(codes, plain_codes, strict=True) if len(codes) == len(plain_codes) else ():
             yield code, twin
             yield from _twins([code], [twin])
 
 
 def _functions_in(codes: Iterable[CodeType]) -> dict[tuple[str, int], list[CodeType]]:
-    found: dict[tuple[str, int], list[CodeType]] = {}
+    functions: dict[tuple[str, int], list[CodeType]] = {}
     for constant in (constant for code in codes for constant in code.co_consts):
         if isinstance(constant, CodeType):
-            found.setdefault((constant.co_name, constant.co_firstlineno), []).append(constant)
-    return found
+            functions.setdefault((constant.co_name, constant.co_firstlineno), []).append(constant)
+    return functions
 
 
 def unmarked(

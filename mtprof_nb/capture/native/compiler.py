@@ -11,7 +11,6 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from mtprof_nb.capture.native import same_python
 from mtprof_nb.capture.native.recorder_key import FLAGS, RecorderKey
 from mtprof_nb.errors import BuildError
 
@@ -31,11 +30,11 @@ def find_compiler() -> list[str]:
     if chosen and shutil.which(chosen[0]) is None:
         msg = f"CXX names {chosen[0]!r}, which is not on PATH: set CXX to a C++ compiler, or unset it"
         raise BuildError(msg)
-    found = next((path for name in _COMPILERS if (path := shutil.which(name)) and not _is_dialog(path)), None)
-    if not chosen and found is None:
+    first = next((path for name in _COMPILERS if (path := shutil.which(name)) and not _is_dialog(path)), None)
+    if not chosen and first is None:
         msg = "no C++ compiler: install g++ or clang++ (Debian: apt-get install g++), or name one in CXX"
         raise BuildError(msg)
-    return chosen or [str(found)]
+    return chosen or [str(first)]
 
 
 def _is_dialog(path: str) -> bool:
@@ -55,11 +54,11 @@ def include_folders(key: RecorderKey) -> list[Path]:
 
 
 def compile_recorder(key: RecorderKey, target: Path, log: Path) -> None:
-    """Write the compiled extension to `target`, and what the compiler says to `log`; `BuildError` if it fails.
+    """Write the compiled extension to `target`, and the compiler's output to `log`; `BuildError` if it fails.
 
     It records devices, unless this build of torch has no Kineto that can be used from C++.
     """
-    kineto = _kineto_folder(key)
+    kineto = key.torch / "include" / "kineto"
     try:
         _compile_and_load(key, target, log, kineto)
     except BuildError:
@@ -68,14 +67,19 @@ def compile_recorder(key: RecorderKey, target: Path, log: Path) -> None:
         _compile_and_load(key, target, log, None)
 
 
-def _kineto_folder(key: RecorderKey) -> Path:
-    return key.torch / "include" / "kineto"
-
-
 def _compile_and_load(key: RecorderKey, target: Path, log: Path, kineto: Path | None) -> None:
     _run(_command(key, target, kineto), log, "could not be compiled")
     load = "from mtprof_nb.capture.native.recorder_loading import import_binary"
-    _run(same_python.command(f"import torch; {load}; import_binary({str(target)!r})"), log, "cannot be loaded")
+    _run(python_command(f"import torch; {load}; import_binary({str(target)!r})"), log, "cannot be loaded")
+
+
+def python_command(statement: str) -> list[str]:
+    """The command that runs `statement` in another Python process.
+
+    The process has the same import path, so that it finds the same torch and the same package.
+    """
+    path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
+    return [sys.executable, "-c", f"import sys; sys.path[:] = {path!r}; {statement}"]
 
 
 def _command(key: RecorderKey, target: Path, kineto: Path | None) -> list[str]:
@@ -100,8 +104,8 @@ def _command(key: RecorderKey, target: Path, kineto: Path | None) -> list[str]:
 def _standard(key: RecorderKey) -> str:
     """The version of C++ with which torch's own tool compiles extensions, which its headers may need."""
     text = (key.torch / "utils" / "cpp_extension.py").read_text(encoding="utf-8")
-    found = re.search(r"-std=(c\+\+\d\d)", text)
-    return found.group(1) if found else "c++17"
+    match = re.search(r"-std=(c\+\+\d\d)", text)
+    return match.group(1) if match else "c++17"
 
 
 def _linking(key: RecorderKey) -> list[str]:
@@ -130,5 +134,5 @@ def _run(command: list[str], log: Path, problem: str) -> None:
 
 def _first_error(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
-    found = next((line for line in lines[1:] if re.search(r"\berror\b|Error", line)), lines[-1])
-    return found.replace(f"{log.parent}{os.sep}", "")[:200]
+    error = next((line for line in lines[1:] if re.search(r"\berror\b|Error", line)), lines[-1])
+    return error.replace(f"{log.parent}{os.sep}", "")[:200]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,14 +31,21 @@ _ABSENT = {
 }
 
 
-def with_devices(
-    columns: Columns, rows: DeviceRows, device: str, tracks: tuple[Track, ...], python_threads: Mapping[int, int]
-) -> tuple[Columns, Columns]:
-    """The recorder's columns with `rows` among them in the order of a `Trace`, and facts for its builder.
+class RecordedDevices(NamedTuple):
+    """Calls and events of devices of one type."""
 
-    `columns` has `kind`. `device` is the type of the devices. `tracks` are those of `columns["threads"]`, and
-    `python_threads` has the native ids of other threads by the low half of Python's number of them.
+    device: str
+    rows: DeviceRows
+    #: Native ids of Python's threads, by the low half of Python's own numbers of them.
+    python_threads: Mapping[int, int]
+
+
+def with_devices(columns: Columns, recorded: RecordedDevices, tracks: tuple[Track, ...]) -> tuple[Columns, Columns]:
+    """The recorder's columns with those of devices among them in the order of a `Trace`, and facts for its builder.
+
+    `columns` has `kind`; `tracks` are those of `columns["threads"]`.
     """
+    device, rows, python_threads = recorded
     places = Places.of(columns["threads"], rows, tracks, python_threads)
     join = Join(columns, rows, places)
     scopes = join.scopes()

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mtprof_nb.capture.native.kineto_rows import DeviceRows, joined, missing_kernels, read_rows
-from mtprof_nb.capture.torch_facts.patches import Patches
-from mtprof_nb.capture.torch_facts.silent_kineto import silent_kineto
+from mtprof_nb.capture.patches import Patches
+from mtprof_nb.capture.torch_private.process_state import private_backend_name
+from mtprof_nb.capture.torch_private.silent_kineto import silent_kineto
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.trace import RUNTIME
 
@@ -47,7 +48,7 @@ class DeviceRecording:
         self._patches = Patches()
         self._is_watching = False
         self._torch = torch
-        self._module = torch._C._get_privateuse1_backend_name() if device == "NPU" else device.lower()
+        self._module = private_backend_name(torch) if device == "NPU" else device.lower()
         self._owners = (torch.autograd, torch.autograd.profiler)
         self._lock = threading.RLock()
         self._is_wanted = self._is_prepared = self._is_recording = False

@@ -64,8 +64,8 @@ def _is_inside(trace: Trace) -> Bool:
 
 @lru_cache(maxsize=1)
 def _measured_ns() -> float | None:
-    found = recorder()
-    measured: float | None = found.op_cost() if found is not None else None
+    module = recorder()
+    measured: float | None = module.op_cost() if module is not None else None
     return measured
 
 

@@ -10,20 +10,20 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from mtprof_nb.capture.activities import DEVICES, available
-from mtprof_nb.capture.hook import Hook, Request, SoFar
+from mtprof_nb.capture.hook import Hook, Request, SoFar, without_switched_off
 from mtprof_nb.capture.interrupts import interrupts_held_back
+from mtprof_nb.capture.living_objects import LivingObjects
 from mtprof_nb.capture.machine.available_memory import available_bytes, bytes_before_a_kill, resident_bytes
+from mtprof_nb.capture.native.device_join import RecordedDevices
 from mtprof_nb.capture.native.device_recording import DeviceRecording
-from mtprof_nb.capture.native.kineto_rows import DeviceRows
-from mtprof_nb.capture.native.mapped_storages import MappedStorages
-from mtprof_nb.capture.native.native_trace import Ended, build_trace
-from mtprof_nb.capture.native.profiler_flag import ProfilerFlag
+from mtprof_nb.capture.native.native_trace import build_native_trace
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
 from mtprof_nb.capture.samples.python_stacks import running_cell
 from mtprof_nb.capture.samples.thread_names import native_ids_by_low_half, running_threads
-from mtprof_nb.capture.torch_facts.fast_scopes import FastScopes
-from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
-from mtprof_nb.capture.torch_facts.switched_off import without_switched_off
+from mtprof_nb.capture.torch_private.fast_scopes import FastScopes
+from mtprof_nb.capture.torch_private.mapped_storages import MappedStorages
+from mtprof_nb.capture.torch_private.process_state import next_sequence_number
+from mtprof_nb.capture.torch_private.profiler_flag import ProfilerFlag
 from mtprof_nb.errors import HookError, warn
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.source_files import is_user_file
@@ -55,9 +55,9 @@ def _device(request: Request, found: Any) -> str | None:
 
 
 def _most_events(request: Request) -> int:
-    """As many events as were asked for, and as take no more than half of the memory that is left."""
-    found, recorded = available_bytes(), request.recorded
-    left = sys.maxsize if found is None else max(found, _TAKEN_ANYWAY)
+    """The number of events that is asked for, or that fits into half of the available memory."""
+    nbytes_left, recorded = available_bytes(), request.recorded
+    left = sys.maxsize if nbytes_left is None else max(nbytes_left, _TAKEN_ANYWAY)
     nbytes = _BYTES_AN_EVENT + _BYTES_OF_VALUES * recorded.record_shapes + _BYTES_OF_MEMORY * recorded.profile_memory
     return min(request.max_events, left // 2 // nbytes)
 
@@ -72,8 +72,8 @@ class NativeHook(Hook):
     def __init__(self, request: Request) -> None:
         import torch
 
-        found = recorder()
-        if found is None:
+        module = recorder()
+        if module is None:
             msg = f"hook 'native' cannot record here: {why_not()}; or use hook='kineto'"
             raise HookError(msg)
         if request.activity_filters:
@@ -82,15 +82,15 @@ class NativeHook(Hook):
         if request.experimental_config is not None:
             warn("experimental_config has no effect with hook 'native': use hook='kineto'")
         self._torch = torch
-        self._recorder = found
+        self._recorder = module
         self._request = request
         self._is_recording = False
         self._most_events = request.max_events
-        self._fast_scopes = FastScopes(torch, found, with_inputs=request.recorded.record_shapes)
-        self._mapped = MappedStorages(torch, found)
+        self._fast_scopes = FastScopes(torch, module, with_inputs=request.recorded.record_shapes)
+        self._mapped = MappedStorages(torch, module)
         self._flag = ProfilerFlag(torch)
-        device = _device(request, found)
-        self._devices = DeviceRecording(torch, found, device, available_bytes() or 0) if device else None
+        device = _device(request, module)
+        self._devices = DeviceRecording(torch, module, device, available_bytes() or 0) if device else None
         self._thread_names: dict[int, str] = {}
         #: When recording of CPU ops was switched on or off, and which; and when that of devices was.
         self._switched: list[tuple[int, bool]] = []
@@ -142,24 +142,24 @@ class NativeHook(Hook):
             if not self._is_recording:
                 self._end_devices()
                 return empty_trace(recorded=self._request.recorded)
-            counter = self._torch.autograd._get_sequence_nr()
+            counter = next_sequence_number(self._torch)
             columns = self._end()
             devices = self._end_devices()
         names = self._thread_names | running_threads()
-        ended = Ended(
-            names, {threading.get_native_id(): counter}, self._fast_scopes.left, devices, native_ids_by_low_half()
-        )
+        counters = {threading.get_native_id(): counter}
         objects = LivingObjects(self._torch, self._recorder.living)
-        trace = build_trace(columns, objects, self._request, ended)
+        trace = build_native_trace(columns, objects, self._request, names, counters, self._fast_scopes.left, devices)
         if self._devices is not None:
             trace = replace(trace, notes=(*trace.notes, *self._devices.notes))
         if "CPU" not in self._request.activities:
             trace = trace.take(trace.on_device | (trace.kind == RUNTIME))
         return without_switched_off(trace, self._switched, self._devices_switched)
 
-    def _end_devices(self) -> tuple[str, DeviceRows] | None:
+    def _end_devices(self) -> RecordedDevices | None:
         rows = self._devices.stop() if self._devices is not None else None
-        return (self._devices.device, rows) if self._devices is not None and rows is not None else None
+        if self._devices is None or rows is None:
+            return None
+        return RecordedDevices(self._devices.device, rows, native_ids_by_low_half())
 
     def _end(self) -> Any:
         self._restore_torch()
@@ -178,10 +178,10 @@ class NativeHook(Hook):
 
     def so_far(self) -> SoFar | None:
         """The slowest ops, and the slowest lines of the user's where stacks are recorded."""
-        found = self._recorder.so_far() if self._is_recording else None
-        if found is None:
+        state = self._recorder.so_far() if self._is_recording else None
+        if state is None:
             return None
-        ops, stacks, until = found
+        ops, stacks, until = state
         lines: Counter[SourceLine] = Counter()
         for frames, ns in stacks:
             users = (SourceLine(file, line) for file, line in frames if is_user_file(file))

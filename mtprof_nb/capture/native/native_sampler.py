@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, frames_of_nodes
 from mtprof_nb.capture.native.recorder_loading import recorder
-from mtprof_nb.capture.samples.python_stacks import is_user_thread
+from mtprof_nb.capture.samples.python_stacks import is_user_thread, running_cell
 from mtprof_nb.capture.samples.sampled_stacks import PERIOD_NS, SampledStacks
 from mtprof_nb.model.trace import Bool, Columns, Int64
 
@@ -29,19 +28,25 @@ _MOST_LOST = 0.05
 class NativeSampler:
     """Lets the native recorder look at all threads every few milliseconds."""
 
-    def __init__(self, found: Any) -> None:
-        self._recorder = found
+    def __init__(self, module: Any) -> None:
+        self._recorder = module
 
     @classmethod
     def if_built(cls) -> NativeSampler | None:
         """The sampler; None where the recorder is not built, or cannot read the frames of this Python."""
-        found = recorder()
-        return cls(found) if found is not None and found.reads_frames else None
+        module = recorder()
+        return cls(module) if module is not None and module.reads_frames else None
 
-    def start(self, outermost: CodeType | None) -> bool:
-        """Look at the threads from now on; stacks end at a frame of `outermost`. False where the system forbids it."""
+    @classmethod
+    def started(cls) -> NativeSampler | None:
+        """A sampler that runs; None where `if_built` is None, or the system forbids it."""
+        sampler = cls.if_built()
+        return sampler if sampler is not None and sampler.start() else None
+
+    def start(self) -> bool:
+        """Look at the threads from now on; False where the system forbids it."""
         self._recorder.stop_sampler()  # one whose end has failed, as in a thread at the limit of recursion
-        return bool(self._recorder.start_sampler(PERIOD_NS, outermost))
+        return bool(self._recorder.start_sampler(PERIOD_NS, running_cell()))
 
     def stop(self) -> SampledStacks | None:
         """The samples; None where it was not started."""
@@ -73,11 +78,14 @@ def _read(raw: dict[str, Any]) -> SampledStacks:
 
 
 def _awake(columns: Columns) -> Int64:
-    """For how long threads had been awake: the one that ended the sampler never slept for longer than until then."""
+    """For how long each thread had been awake.
+
+    The thread that ended the sampler had slept for no longer than it had at the end.
+    """
     awake, asleep_at_end = columns["awake"], columns["asleep_at_end"]
     is_bounded = (awake >= 0) & (columns["thread"] == columns["ended_by"]) & (asleep_at_end >= 0)
-    found: Int64 = np.where(is_bounded, np.maximum(awake, columns["taken"] - asleep_at_end), awake)
-    return found
+    corrected: Int64 = np.where(is_bounded, np.maximum(awake, columns["taken"] - asleep_at_end), awake)
+    return corrected
 
 
 def _notes(raw: dict[str, Any]) -> Iterator[str]:
@@ -93,7 +101,7 @@ def _notes(raw: dict[str, Any]) -> Iterator[str]:
 def _of_user(columns: Columns, parents: list[int]) -> Bool:
     """For each node, and last for none, whether it is of a thread that runs the user's code."""
     codes = columns["codes"]
-    found: list[bool | None] = [None] * (len(parents) + 1)
+    of_user: list[bool | None] = [None] * (len(parents) + 1)
     for node, (parent, code) in enumerate(zip(parents, columns["node_code"].tolist(), strict=True)):
-        found[node] = is_user_thread(codes[code][0], codes[code][1], found[parent])
-    return np.array([each is not False for each in found], np.bool_)
+        of_user[node] = is_user_thread(codes[code][0], codes[code][1], of_user[parent])
+    return np.array([each is not False for each in of_user], np.bool_)

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from mtprof_nb.building.called_modules import CalledModule
 from mtprof_nb.building.interning import intern
+from mtprof_nb.capture.living_objects import LivingObjects, paths_of_modules
 from mtprof_nb.capture.samples.python_stacks import is_cell_runner, is_hidden_file
-from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
-from mtprof_nb.capture.torch_facts.module_names import paths_of_modules
 from mtprof_nb.model.trace import Bool, Columns, Frame, Int32, StackInterner, StackTree
 
 #: Columns of the recorder's tree of stacks.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,20 +11,18 @@ import numpy.typing as npt
 from mtprof_nb.building.autograd_nodes import NodeLinks, link
 from mtprof_nb.building.interning import used_part
 from mtprof_nb.building.noted_scopes import NotedScope
-from mtprof_nb.building.parameters import OwnParameters
 from mtprof_nb.building.paused_collector import collector_paused
 from mtprof_nb.building.recorded_events import RecordedEvents
-from mtprof_nb.building.trace_builder import build
+from mtprof_nb.building.trace_builder import OwnParameters, build
 from mtprof_nb.capture.activities import device_type_name
 from mtprof_nb.capture.distributed import this_process
-from mtprof_nb.capture.flops.shape_flops import Inputs, flops_by_inputs
+from mtprof_nb.capture.flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request, full
-from mtprof_nb.capture.native.device_join import with_devices
-from mtprof_nb.capture.native.kineto_rows import DeviceRows
+from mtprof_nb.capture.living_objects import LivingObjects, parameter_of, parameter_owners
+from mtprof_nb.capture.native.device_join import RecordedDevices, with_devices
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
 from mtprof_nb.capture.samples.thread_names import name_of_native_thread
-from mtprof_nb.capture.torch_facts.garbage_collector import LivingObjects
-from mtprof_nb.capture.torch_facts.optimizer_parameters import parameter_of, parameter_owners
+from mtprof_nb.capture.torch_private.process_state import private_backend_name
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.trace import (
     OP,
@@ -59,54 +56,50 @@ _TYPES: dict[str, npt.DTypeLike] = {
 }
 
 
-@dataclass(frozen=True)
-class Ended:
-    """Facts that were noted as the recording ended."""
-
-    thread_names: Mapping[int, str]
-    #: Autograd's next sequence number, by native thread.
-    counters: Mapping[int, int]
-    fast_scopes: Sequence[NotedScope] = ()
-    #: Calls and events of devices of one type, where some were recorded.
-    devices: tuple[str, DeviceRows] | None = None
-    #: Native ids of Python's threads, by the low half of Python's own numbers of them.
-    python_threads: Mapping[int, int] = field(default_factory=dict)
-
-
 @collector_paused()
-def build_trace(raw: Mapping[str, Any], objects: LivingObjects, request: Request, ended: Ended) -> Trace:
-    """The trace of one window, from the recorder's columns and tables; `objects` are searched if need be."""
+def build_native_trace(
+    raw: Mapping[str, Any],
+    objects: LivingObjects,
+    request: Request,
+    thread_names: Mapping[int, str],
+    counters: Mapping[int, int],
+    scopes: Sequence[NotedScope],
+    devices: RecordedDevices | None = None,
+) -> Trace:
+    """The trace of one window, from the recorder's columns and tables; `objects` are searched if need be.
+
+    `counters` has autograd's next sequence number, by native thread.
+    """
     columns = {**raw, **{name: np.frombuffer(raw[name], dtype) for name, dtype in _TYPES.items()}}
     recorded = request.recorded
     needs_stacks = recorded.with_stack or recorded.with_modules
     stacks = read_stacks(columns, objects if recorded.with_modules else None) if needs_stacks else None
     columns["kind"] = np.where(columns["scope"] == _USER_SCOPE, np.int8(SCOPE), np.int8(OP))
-    on_devices: Columns = {"tracks": _threads(columns, ended)}
-    if ended.devices is not None:
-        name, rows = ended.devices
-        columns, on_devices = with_devices(columns, rows, name, on_devices["tracks"], ended.python_threads)
-    events = _recorded_events(columns, on_devices.pop("tracks"), request.clock.offset_ns)
+    of_devices: Columns = {"tracks": _threads(columns, thread_names)}
+    if devices is not None:
+        columns, of_devices = with_devices(columns, devices, of_devices["tracks"])
+    events = _recorded_events(columns, of_devices.pop("tracks"), request.clock.offset_ns)
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
-    links = link(events, columns["forward_thread"].__getitem__, ended.counters, in_module=in_module)
-    known = on_devices.get("devices", ("CPU",))
-    devices = _devices_of_inputs(events, columns, objects.torch) if recorded.record_shapes else None
+    links = link(events, columns["forward_thread"].__getitem__, counters, in_module=in_module)
+    known = of_devices.get("devices", ("CPU",))
+    of_inputs = _devices_of_inputs(events, columns, objects.torch) if recorded.record_shapes else None
     return build(
         events,
         links,
         _recording(columns, request)
-        | on_devices
+        | of_devices
         | _inputs(events, columns, objects.torch, recorded)
-        | _python(stacks, links, columns, recorded, on_devices.get("launcher"))
-        | _memory(columns, stacks if recorded.with_stack else None, devices, known, request),
-        scopes=ended.fast_scopes,
+        | _python(stacks, links, columns, recorded, of_devices.get("launcher"))
+        | _memory(columns, stacks if recorded.with_stack else None, of_inputs, known, request),
+        scopes=scopes,
         own_parameters=_own_parameters(columns, objects) if recorded.record_shapes else None,
-        input_devices=devices,
+        input_devices=of_inputs,
     )
 
 
-def _threads(columns: Columns, ended: Ended) -> tuple[Track, ...]:
+def _threads(columns: Columns, thread_names: Mapping[int, str]) -> tuple[Track, ...]:
     return tuple(
-        Track(tid, ended.thread_names.get(tid) or name_of_native_thread(tid), number=number)
+        Track(tid, thread_names.get(tid) or name_of_native_thread(tid), number=number)
         for tid, number, *_ in columns["threads"]
     )
 
@@ -131,7 +124,7 @@ def _recorded_events(columns: Columns, tracks: tuple[Track, ...], offset_ns: int
 
 def _recording(columns: Columns, request: Request) -> Columns:
     """Facts of the whole recording, metadata of collectives, and numbers of an execution trace."""
-    found: Columns = {
+    facts: Columns = {
         "processes": (this_process(),),
         "recorded": request.recorded,
         "dropped": columns["dropped"],
@@ -139,12 +132,12 @@ def _recording(columns: Columns, request: Request) -> Columns:
     if columns["until"] < TIMES.limit:
         until_ns = columns["until"] + request.clock.offset_ns
         reason = _OUT_OF_MEMORY if columns["is_out_of_memory"] else full(request.max_events)
-        found["unrecorded"] = (Unrecorded(until_ns, until_ns, reason),)
+        facts["unrecorded"] = (Unrecorded(until_ns, until_ns, reason),)
     if request.has_execution_trace:
-        found["record_function"] = columns["handle"]
+        facts["record_function"] = columns["handle"]
     if len(columns["extras"]):
-        found |= {"extra": columns["extra"], "extras": tuple(columns["extras"])}
-    return found
+        facts |= {"extra": columns["extra"], "extras": tuple(columns["extras"])}
+    return facts
 
 
 def _inputs(events: RecordedEvents, columns: Columns, torch: Any, recorded: Recorded) -> Columns:
@@ -153,14 +146,14 @@ def _inputs(events: RecordedEvents, columns: Columns, torch: Any, recorded: Reco
     form, forms = used_part(columns["form"], columns["forms"])
     values, texts = used_part(columns["values"], columns["value_texts"])
     shapes, dtypes, strides = zip(*forms, strict=True) if forms else ((), (), ())
-    found: Columns = {}
+    facts: Columns = {}
     if recorded.with_flops:
         inputs = Inputs(form, shapes, dtypes)
-        found["flops"] = flops_by_inputs(torch, events, inputs, (values, texts))
+        facts["flops"] = flops_by_inputs(torch, events, inputs, (values, texts))
     if recorded.record_shapes:
-        found |= {"shape": form, "shapes": shapes, "dtypes": dtypes, "strides": strides}
-        found |= {"values": values, "value_texts": texts}
-    return found
+        facts |= {"shape": form, "shapes": shapes, "dtypes": dtypes, "strides": strides}
+        facts |= {"values": values, "value_texts": texts}
+    return facts
 
 
 def _own_parameters(columns: Columns, objects: LivingObjects) -> OwnParameters:
@@ -177,7 +170,7 @@ def _devices_of_inputs(events: RecordedEvents, columns: Columns, torch: Any) -> 
     is_there = (columns["device_type"] == _PRIVATE_USE) & events.is_op
     if not is_there.any():
         return None
-    name = device_type_name(torch._C._get_privateuse1_backend_name())
+    name = device_type_name(private_backend_name(torch))
     return name, np.where(is_there, np.maximum(columns["device_index"], 0), np.int8(-1))
 
 
@@ -195,12 +188,12 @@ def _python(
     shown = np.where(of_forward, own[links.forward], own)
     if launcher is not None:
         shown, of_forward = (np.where(launcher >= 0, one[launcher], one) for one in (shown, of_forward))
-    found: Columns = {}
+    facts: Columns = {}
     if recorded.with_modules:
-        found |= {"module": stacks.module[shown], "modules": stacks.modules}
+        facts |= {"module": stacks.module[shown], "modules": stacks.modules}
     if recorded.with_stack:
-        found |= {"stack": stacks.stack[shown], "stacks": stacks.tree, "stack_is_forward": of_forward}
-    return found
+        facts |= {"stack": stacks.stack[shown], "stacks": stacks.tree, "stack_is_forward": of_forward}
+    return facts
 
 
 def _devices_of_blocks(types: Int8, known: tuple[str, ...]) -> tuple[Int8, tuple[str, ...]]:

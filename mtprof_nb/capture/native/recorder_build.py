@@ -1,17 +1,20 @@
-"""Builds the native recorder into the user's cache folder."""
+"""Builds the native recorder into the user's cache folder, here or in a process of its own."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
-from mtprof_nb.capture.native.compiler import compile_recorder, find_compiler, include_folders
+from mtprof_nb.capture.machine.available_memory import available_bytes
+from mtprof_nb.capture.native.compiler import compile_recorder, find_compiler, include_folders, python_command
 from mtprof_nb.capture.native.recorder_cache import (
     SWITCH,
     RecorderFiles,
+    SharedFolderError,
     clean,
     digest_of,
     is_switched_off,
@@ -20,12 +23,16 @@ from mtprof_nb.capture.native.recorder_cache import (
 from mtprof_nb.capture.native.recorder_key import RecorderKey, key_of_installed_torch
 from mtprof_nb.errors import BuildError
 
+#: Four times what the compiler needs, so that the notebook does not run out of memory.
+_NEEDED_BYTES = 2 << 30
+_LAUNCH_S = 10
+
 
 def build_recorder(force: bool = False) -> Path:
     """Compile the native recorder for the installed torch and Python, and return the path of the binary.
 
     This takes less than a minute, once: a binary that is whole is kept unless `force` is true. It is written to the
-    folder `mtprof_nb/recorder` in the user's cache folder (`$XDG_CACHE_HOME`, or `~/.cache`), with the log beside it.
+    folder `mtprof_nb/recorder` in the user's cache folder (`$XDG_CACHE_HOME`, or `~/.cache`), with its log.
 
     :raises BuildError: PyTorch, a C++ compiler or headers are missing, or the compiler fails.
     """
@@ -97,3 +104,52 @@ def _build(key: RecorderKey, files: RecorderFiles) -> None:
         raise
     finally:
         shutil.rmtree(workshop, ignore_errors=True)
+
+
+def start_build() -> str | None:
+    """Start the build in a process that outlives this one, and return torch's version.
+
+    None if there is nothing to build, or it failed before.
+
+    :raises SharedFolderError: another user could write to the folder of the recorder, so that none is loaded.
+    """
+    try:
+        key = checked_key()
+        files = _files_of(key)
+        is_due = not (files.is_built() or files.failure.exists() or files.is_being_built())
+        if not is_due or (available_bytes() or _NEEDED_BYTES) < _NEEDED_BYTES:
+            return None
+        _launch(files)
+    except SharedFolderError:
+        raise
+    except Exception:
+        # `%load_ext` goes on without it.
+        return None
+    return key.torch_version
+
+
+def _launch(files: RecorderFiles) -> None:
+    child = python_command("from mtprof_nb.capture.native.recorder_build import build_quietly; build_quietly()")
+    with files.log.open("a") as log:
+        # The shell ends at once, and the build is then nobody's child here: it leaves no zombie, and signals to the
+        # notebook's processes do not reach it.
+        subprocess.run(  # noqa: S603
+            ["/bin/sh", "-c", '"$@" &', "sh", *child],
+            cwd=files.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            timeout=_LAUNCH_S,
+            check=True,
+        )
+
+
+def build_quietly() -> None:
+    """Build at the lowest priority; an error is in the log."""
+    os.nice(19)
+    with suppress(OSError):
+        # If memory ends all the same, this process ends before the notebook's.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    with suppress(BuildError):
+        build_recorder()

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
@@ -105,40 +104,22 @@ def _refuse(path: Path, where: str) -> NoReturn:
     raise SharedFolderError(msg)
 
 
-@dataclass(frozen=True)
 class RecorderFiles:
     """The paths of one recorder in its folder."""
 
-    folder: Path
-    name: str
-
-    @property
-    def binary(self) -> Path:
-        """The compiled extension module."""
-        return self._with(".so")
-
-    @property
-    def digest(self) -> Path:
-        """Has the digest of the binary. Written after it: a binary without one is not complete."""
-        return self._with(".sha256")
-
-    @property
-    def log(self) -> Path:
-        """Command and output of the last build."""
-        return self._with(".log")
-
-    @property
-    def failure(self) -> Path:
-        """Exists if the last build failed, and has its error message."""
-        return self._with(".failed")
-
-    @property
-    def lock(self) -> Path:
-        """Locked while a process builds."""
-        return self._with(".lock")
-
-    def _with(self, suffix: str) -> Path:
-        return self.folder / f"{self.name}{suffix}"
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder = folder
+        self.name = name
+        #: The compiled extension module.
+        self.binary = folder / f"{name}.so"
+        #: Has the digest of the binary. Written after it: a binary without one is not complete.
+        self.digest = folder / f"{name}.sha256"
+        #: Command and output of the last build.
+        self.log = folder / f"{name}.log"
+        #: Exists if the last build failed, and has its error message.
+        self.failure = folder / f"{name}.failed"
+        #: Locked while a process builds.
+        self.lock = folder / f"{name}.lock"
 
     def is_built(self) -> bool:
         """Whether the binary is there, as the build wrote it; `BuildError` if another user could have written it."""
@@ -182,7 +163,7 @@ class RecorderFiles:
 
 
 def digest_of(binary: Path) -> str:
-    """The digest by which a damaged binary is told: 0.2 ms for its 220 kB."""
+    """The digest that shows whether a binary is damaged; it takes 0.2 ms for 220 kB."""
     return hashlib.sha256(binary.read_bytes()).hexdigest()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent / "source"
 #: Flags of every build; `compiler.py` adds those that depend on torch, and the paths.
 FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden")
-#: Libraries whose sizes tell two builds of one version of torch apart, such as those of pip and of conda.
+#: Libraries whose sizes distinguish two builds of one version of torch, such as those of pip and of conda.
 _LIBRARIES = ("libc10", "libtorch_cpu")
 
 

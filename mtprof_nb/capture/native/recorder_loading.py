@@ -22,14 +22,14 @@ _refused: dict[tuple[Path, int], str] = {}
 
 def recorder() -> ModuleType | None:
     """The native recorder; None where torch is not imported, no fitting binary exists, or it is switched off."""
-    found = _find()
-    return found if isinstance(found, ModuleType) else None
+    loaded = _find()
+    return loaded if isinstance(loaded, ModuleType) else None
 
 
 def why_not() -> str | None:
     """Why `recorder()` returns None, with the remedy; None if it returns the recorder."""
-    found = _find()
-    return found if isinstance(found, str) else None
+    loaded = _find()
+    return loaded if isinstance(loaded, str) else None
 
 
 def import_binary(path: str | Path) -> ModuleType:
@@ -48,10 +48,10 @@ def _find() -> ModuleType | str:
     if "torch" not in sys.modules:
         return "torch is not imported"
     if _loaded is None:
-        found = _load()
-        if isinstance(found, str):
-            return found
-        _loaded = found
+        module = _load()
+        if isinstance(module, str):
+            return module
+        _loaded = module
     return _loaded
 
 

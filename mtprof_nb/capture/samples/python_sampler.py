@@ -9,11 +9,11 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import CodeType
 
 import numpy as np
 
-from mtprof_nb.building.interning import distinct
+from mtprof_nb.building.interning import distinct_objects
+from mtprof_nb.capture.native.native_sampler import NativeSampler
 from mtprof_nb.capture.samples.python_stacks import StackEntry, Stacks, frames_of, is_of_user_thread
 from mtprof_nb.capture.samples.sampled_stacks import PERIOD_NS, SampledStacks
 from mtprof_nb.capture.samples.thread_names import running_threads
@@ -48,7 +48,7 @@ class PythonSampler:
         #: For the first sample of each thread that runs already: when it began, and for how long the thread was awake.
         self._before: dict[int, tuple[int, int]] = {}
 
-    def start(self, outermost: CodeType | None) -> bool:  # noqa: ARG002 - stacks end at the code that runs a cell anyway
+    def start(self) -> None:
         """Look at the threads from now on."""
         began_ns = time.perf_counter_ns()
         self._before = {native_id: (began_ns, _awake_ns(native_id)) for native_id in running_threads()}
@@ -56,7 +56,6 @@ class PythonSampler:
         before = sys.getswitchinterval()
         sys.setswitchinterval(min(before, _SWITCH_INTERVAL))
         self._intervals = before, sys.getswitchinterval()
-        return True
 
     def stop(self) -> SampledStacks | None:
         """The samples; None where it was not started."""
@@ -98,7 +97,7 @@ class PythonSampler:
     def _read(self) -> SampledStacks:
         asked, taken, thread, entries, awake = zip(*self._rows, strict=True) if self._rows else ((),) * 5
         interner = StackInterner()
-        position, once = distinct(entries)
+        position, once = distinct_objects(entries)
         nodes = np.array([interner.stack(frames_of(entry)) for entry in once], np.int32)
         of_user = np.array([is_of_user_thread(entry) for entry in once], np.bool_)
         threads, times, awake_ns = (np.array(column, np.int64) for column in (thread, taken, awake))
@@ -117,23 +116,36 @@ class PythonSampler:
         )
 
 
+Sampler = NativeSampler | PythonSampler
+
+
+def started_sampler() -> Sampler:
+    """A sampler that runs: the native one if it is built and the system lets it, else one in Python."""
+    native = NativeSampler.started()
+    if native is not None:
+        return native
+    sampler = PythonSampler()
+    sampler.start()
+    return sampler
+
+
 def _waited(
     thread: np.ndarray, taken_ns: np.ndarray, awake_ns: np.ndarray, before: Mapping[int, tuple[int, int]]
 ) -> np.ndarray:
     """Which samples are of threads that hardly ran since the sample before, or since `before`."""
-    found = np.zeros(len(thread), np.bool_)
+    is_waiting = np.zeros(len(thread), np.bool_)
     for native_id in np.unique(thread).tolist():
         own = np.flatnonzero((thread == native_id) & (awake_ns >= 0))
         began_ns, awake = before.get(native_id, (0, -1))
         passed = np.diff(taken_ns[own], prepend=began_ns)
         ran = np.diff(awake_ns[own], prepend=awake)
-        found[own] = ran < _LEAST_BUSY * passed
-        found[own[:1]] &= awake >= 0
-    return found
+        is_waiting[own] = ran < _LEAST_BUSY * passed
+        is_waiting[own[:1]] &= awake >= 0
+    return is_waiting
 
 
 def _awake_ns(native_id: int) -> int:
-    """For how long a thread of this process ran or waited for a processor, -1 where the system does not tell."""
+    """For how long a thread of this process ran or waited for a processor, -1 where the system does not report it."""
     if not sys.platform.startswith("linux"):
         return -1
     try:

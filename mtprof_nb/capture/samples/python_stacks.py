@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtprof_nb.building.interning import distinct
+from mtprof_nb.building.interning import distinct_objects
 from mtprof_nb.capture.registry import HOOK_KINDS
 from mtprof_nb.model.trace import Bool, Frame, Int32, StackInterner, StackTree
 
@@ -121,9 +121,10 @@ def running_cell() -> CodeType | None:
 
 
 def is_user_thread(file: str, name: str, outer: bool | None) -> bool | None:
-    """Whether a thread with a frame of this function runs the user's code, where the frames around it say `outer`.
+    """Whether a thread that is in this function runs the user's code; None: not decided yet.
 
-    The outermost frame that is not the standard library's decides. None: it was not met yet.
+    The outermost frame that is not the standard library's decides. `outer` is the result for the
+    frames around this one.
     """
     if is_cell_runner(file, name):
         return True
@@ -134,10 +135,10 @@ def is_user_thread(file: str, name: str, outer: bool | None) -> bool | None:
 
 def is_of_user_thread(entry: StackEntry | None) -> bool:
     """Whether this is a stack of a thread that runs the user's code, rather than the profiler's or a notebook's."""
-    found: bool | None = None
+    is_user: bool | None = None
     for code, _ in _outermost_first(entry):
-        found = is_user_thread(code.co_filename, code.co_name, found)
-    return found is not False
+        is_user = is_user_thread(code.co_filename, code.co_name, is_user)
+    return is_user is not False
 
 
 class FrozenStacks(NamedTuple):
@@ -151,7 +152,7 @@ class FrozenStacks(NamedTuple):
     is_in_module: Bool
 
 
-def freeze(
+def freeze_stacks(
     entries: Sequence[StackEntry | None],
     is_engine: Callable[[CodeType], bool],
     is_module: Callable[[CodeType], bool],
@@ -162,7 +163,7 @@ def freeze(
     `is_engine` recognises the code that runs the backward pass, `is_module` the code that calls a module.
     """
     interner = StackInterner()
-    position, once = distinct(entries)
+    position, once = distinct_objects(entries)
     nodes = [interner.stack(frames_of(entry)) for entry in once]
     own = [_has_own_backward(entry, is_engine, runtime_folder) for entry in once]
     inside = [any(is_module(code) for code, _ in _outermost_first(entry)) for entry in once]

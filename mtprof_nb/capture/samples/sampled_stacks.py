@@ -10,7 +10,7 @@ import numpy as np
 from mtprof_nb.capture.hook import EventTimes
 from mtprof_nb.capture.samples.thread_names import ids_of_main_thread, name_of_native_thread, running_threads
 from mtprof_nb.model.source_files import is_user_file
-from mtprof_nb.model.stack_tree import grown
+from mtprof_nb.model.stack_tree import StackInterner
 from mtprof_nb.model.trace import Bool, Columns, Int8, Int32, Int64, Samples, StackTree, Trace, Track
 
 #: How far apart samples are, on average. On the path of an op they cost nothing; of Python code, less than one percent.
@@ -58,8 +58,9 @@ def with_samples(trace: Trace, sampled: SampledStacks, event_times: EventTimes) 
     made: Columns = {"stacks": kept.tree}
     stack = kept.stack
     if trace.stacks is not None:
-        made["stacks"], moved = grown(trace.stacks, kept.tree)
-        stack = np.append(moved, np.int32(-1))[stack]
+        interner = StackInterner(trace.stacks)
+        stack = np.append(interner.add(kept.tree), np.int32(-1))[stack]
+        made["stacks"] = interner.tree()
     track, made["tracks"] = _tracks(trace, kept)
     times = event_times(kept.asked_ns), event_times(kept.taken_ns)
     made["samples"] = Samples(*times, track, stack, kept.is_waiting, kept.awake_ns, kept.computed_ns, kept.certainty)
@@ -98,17 +99,17 @@ def samples_within(trace: Trace, texts: Mapping[str, str]) -> Columns:
 def _is_of_program(sampled: SampledStacks) -> Bool:
     """The samples of the main thread, and those of the user's other threads in which a frame is not hidden."""
     is_main = np.isin(sampled.thread, list(ids_of_main_thread()))
-    found: Bool = is_main | (sampled.is_of_user & (sampled.stack >= 0))
-    return found
+    is_of_program: Bool = is_main | (sampled.is_of_user & (sampled.stack >= 0))
+    return is_of_program
 
 
 def _of_idle_threads(sampled: SampledStacks) -> Bool:
     """The samples of threads other than the main one that did nothing for the user.
 
-    Those were there from the first sample to the last and slept, or they ran no code of the user and hardly any other:
-    libraries have threads that pass on what processes send to each other.
+    Such a thread slept in every sample from the first to the last. Or it ran no code of the user, and slept in most:
+    libraries have threads that forward messages between processes.
     """
-    found, main = np.zeros(len(sampled.thread), np.bool_), ids_of_main_thread()
+    is_idle, main = np.zeros(len(sampled.thread), np.bool_), ids_of_main_thread()
     is_user = [is_user_file(frame.file) for frame in sampled.tree.frames]
     of_user = np.append(_stacks_with(sampled.tree, is_user), False)
     for native_id in np.unique(sampled.thread).tolist():
@@ -117,16 +118,16 @@ def _of_idle_threads(sampled: SampledStacks) -> Bool:
         was_there = sampled.asked_ns[own][[0, -1]] == sampled.asked_ns[[0, -1]]
         is_service = not of_user[sampled.stack[own]].any() and asleep.mean() > _MOSTLY
         if native_id not in main and (is_service or (was_there.all() and asleep.all())):
-            found |= own
-    return found
+            is_idle |= own
+    return is_idle
 
 
 def _stacks_with(tree: StackTree, is_chosen: Sequence[bool]) -> Bool:
-    """For each stack whether a frame of it is chosen, of which `is_chosen` tells for each frame of the tree."""
-    found: list[bool] = []
+    """Whether each stack has a frame that is chosen; `is_chosen` has a value for each frame of the tree."""
+    has_chosen: list[bool] = []
     for frame, parent in zip(tree.frame.tolist(), tree.parent.tolist(), strict=True):
-        found.append(is_chosen[frame] or (parent >= 0 and found[parent]))
-    return np.array(found, np.bool_)
+        has_chosen.append(is_chosen[frame] or (parent >= 0 and has_chosen[parent]))
+    return np.array(has_chosen, np.bool_)
 
 
 def _tracks(trace: Trace, sampled: SampledStacks) -> tuple[Int32, tuple[Track, ...]]:

@@ -1,10 +1,14 @@
-"""Names of threads: those that Python knows, and those that only the system knows."""
+"""Threads: their names, as Python or the system knows them, and their innermost frames."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
+from types import FrameType
+
+from mtprof_nb.building.paused_collector import collector_paused
 
 
 def running_threads() -> dict[int, str]:
@@ -32,3 +36,13 @@ def name_of_native_thread(native_id: int) -> str:
         return "" if name == Path("/proc/self/comm").read_text().strip() else name
     except OSError:
         return ""
+
+
+def frames_of_others() -> dict[int, FrameType]:
+    """The innermost frame of each thread but this one, by the thread's ident."""
+    # Python 3.11 makes frames under a lock. A collection there may free objects that need the same lock.
+    with collector_paused():
+        frames = sys._current_frames()
+    # Without this thread: a frame that a caller's local refers to is a cycle, which keeps all their locals alive.
+    frames.pop(threading.get_ident(), None)
+    return frames

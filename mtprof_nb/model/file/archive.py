@@ -10,7 +10,7 @@ from collections import Counter
 from typing import IO, Any
 
 from mtprof_nb.model.file import layout
-from mtprof_nb.model.file.malformed import refuse
+from mtprof_nb.model.file.layout import refuse
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1
@@ -40,13 +40,13 @@ class Archive:
         self.unread = set(self._members) - {layout.PADDING}
 
     def need(self, count: int) -> None:
-        """Count so many bytes of memory."""
+        """Count `count` more bytes of memory; `MalformedError` if the file is too small to hold as much."""
         self._needed += count
         if layout.least_bytes(self._needed) > self._size:
             refuse(f"its {self._size:,} bytes claim to hold {self._needed:,} bytes or more")
 
     def read(self, name: str, most: int | None = None) -> bytes:
-        """A whole member, of at most so many bytes."""
+        """A whole member; `MalformedError` if it has more than `most` bytes."""
         member = self._members.get(name)
         if member is None:
             refuse(f"the member {name} is missing")

@@ -1,8 +1,8 @@
-"""Names and limits that writer and reader of a recording's file share."""
+"""Names, limits and the error that writer and reader of a recording's file share."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from mtprof_nb.model.schema import Column, Record, schema_of
 
@@ -26,6 +26,19 @@ class Described(NamedTuple):
 
     length: int
     columns: tuple[tuple[str, int | None], ...]
+
+
+class MalformedError(Exception):
+    """A part of a file is not as it was written: what is wrong, and where. `remedy` is what to do."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.remedy = remedy
+
+
+def refuse(problem: str, remedy: str = "copy the file again, or save the recording again") -> NoReturn:
+    """Raise `MalformedError`."""
+    raise MalformedError(problem, remedy) from None
 
 
 def member_name(record_name: str, column: Column) -> str:

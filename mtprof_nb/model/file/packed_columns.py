@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.model.file.malformed import refuse
+from mtprof_nb.model.file.layout import refuse
 from mtprof_nb.model.schema import Column
 
 #: From the narrowest on.
@@ -23,7 +23,7 @@ _HEADER = re.compile(
 HEADER_BYTES = 256
 
 
-def packed(column: Column, values: npt.NDArray[Any]) -> tuple[bytes, int | None]:
+def pack_column(column: Column, values: npt.NDArray[Any]) -> tuple[bytes, int | None]:
     """`values` as a `.npy` text; with the first one if the text holds steps, because those are narrower."""
     if values.dtype == np.bool_ or not len(values):
         return _text(values.astype(np.int8)), None
@@ -37,15 +37,15 @@ def packed(column: Column, values: npt.NDArray[Any]) -> tuple[bytes, int | None]
     return _text(values.astype(narrow)), None
 
 
-def unpacked(column: Column, text: bytes, length: int, first: int | None) -> npt.NDArray[Any]:
-    """The values that `packed` was given; `MalformedError` unless they are as many, and the column can hold them."""
-    found = _HEADER.match(text)
-    if found is None:
+def unpack_column(column: Column, text: bytes, length: int, first: int | None) -> npt.NDArray[Any]:
+    """The values that `pack_column` was given; `MalformedError` for another number of them, or too large ones."""
+    header = _HEADER.match(text)
+    if header is None:
         refuse("it is no column of integers")
-    dtype, count = np.dtype(found[1].decode()), int(found[2])
-    if dtype not in _TYPES or count != length or len(text) - found.end() != count * dtype.itemsize:
+    dtype, count = np.dtype(header[1].decode()), int(header[2])
+    if dtype not in _TYPES or count != length or len(text) - header.end() != count * dtype.itemsize:
         refuse(f"it holds {count} numbers of {dtype.itemsize} bytes in {len(text):,} bytes, not {length}")
-    stored = np.frombuffer(text, dtype, offset=found.end())
+    stored = np.frombuffer(text, dtype, offset=header.end())
     return _fitting(column, stored if first is None else _values(stored, column.absent, first))
 
 
@@ -86,9 +86,9 @@ def _values(codes: npt.NDArray[Any], absent: int, first: int) -> npt.NDArray[np.
     values = np.cumsum((numbers >> 1) ^ -(numbers & 1)) + first
     if has_all:
         return values
-    found = np.full(len(codes), absent, np.int64)
-    found[is_there] = values
-    return found
+    whole = np.full(len(codes), absent, np.int64)
+    whole[is_there] = values
+    return whole
 
 
 def _fitting(column: Column, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

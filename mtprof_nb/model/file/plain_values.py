@@ -12,13 +12,13 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from mtprof_nb.model.file.malformed import MalformedError, refuse
+from mtprof_nb.model.file.layout import MalformedError, refuse
 from mtprof_nb.model.schema import INTEGERS, CheckedBy, Within
 
 Read = Callable[[Any], Any]
 
 
-def plain(value: Any) -> Any:
+def json_form(value: Any) -> Any:
     """`value` in a form that `json` writes, which calls this for all but texts, numbers, tuples and dicts."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
@@ -152,13 +152,13 @@ def _list(value: Any) -> list[Any]:
 
 def _each(readers: Iterable[Read], entries: list[Any]) -> list[Any]:
     """Each entry as its reader reads it."""
-    found: list[Any] = []
+    values: list[Any] = []
     try:
         for read, entry in zip(readers, entries, strict=False):
-            found.append(read(entry))
+            values.append(read(entry))
     except MalformedError as problem:
-        refuse(f"at {len(found)}: {problem}")
-    return found
+        refuse(f"at {len(values)}: {problem}")
+    return values
 
 
 def _shown(value: Any) -> str:

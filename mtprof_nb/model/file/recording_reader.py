@@ -13,8 +13,8 @@ from mtprof_nb.errors import LoadError
 from mtprof_nb.model.checks import problem_of
 from mtprof_nb.model.file import layout
 from mtprof_nb.model.file.archive import Archive
-from mtprof_nb.model.file.malformed import MalformedError, refuse
-from mtprof_nb.model.file.packed_columns import HEADER_BYTES, unpacked
+from mtprof_nb.model.file.layout import MalformedError, refuse
+from mtprof_nb.model.file.packed_columns import HEADER_BYTES, unpack_column
 from mtprof_nb.model.file.plain_values import reader
 from mtprof_nb.model.schema import Column, Record, schema_of
 from mtprof_nb.model.trace import Process, Trace
@@ -35,7 +35,7 @@ class Outline(NamedTuple):
 
 
 def read(path: str | os.PathLike[str]) -> Trace:
-    """The trace that was saved as `path`. `LoadError` says what is wrong with any other file."""
+    """The trace that was saved as `path`. `LoadError` for any other file, with the reason."""
     return _read(path, _trace)
 
 
@@ -81,11 +81,11 @@ def _outline(file: IO[bytes]) -> Outline:
     manifest = Archive(file).read_manifest()
     _check_version(manifest)
     trace = manifest.get("trace")
-    said = trace.get("fields") if isinstance(trace, dict) else None
-    if not isinstance(said, dict):
+    description = trace.get("fields") if isinstance(trace, dict) else None
+    if not isinstance(description, dict):
         refuse("its description is missing")
     hints = schema_of(Trace).hints
-    return Outline(*(_field(name, hints[name], said.get(name)) for name in Outline._fields))
+    return Outline(*(_field(name, hints[name], description.get(name)) for name in Outline._fields))
 
 
 def _check_version(manifest: Any) -> None:
@@ -93,17 +93,17 @@ def _check_version(manifest: Any) -> None:
         refuse("it is a zip file of another kind", "name a file that save() wrote")
     version = manifest.get("version")
     if type(version) is not int or version < 1:
-        refuse("it does not tell its version")
+        refuse("its version is missing")
     if version > layout.VERSION:
         refuse(f"its format has version {version}, and {layout.VERSION} is the latest known here", _UPGRADE)
 
 
-def _record(archive: Archive, name: str, kind: type[Record], said: Any) -> Any:
-    """The record in the field `name`, which the manifest describes by `said`."""
+def _record(archive: Archive, name: str, kind: type[Record], description: Any) -> Any:
+    """The record in the field `name`, which the manifest describes by `description`."""
     try:
-        if not isinstance(said, dict) or not isinstance(others := said.get("fields"), dict):
+        if not isinstance(description, dict) or not isinstance(others := description.get("fields"), dict):
             refuse("its description is missing")
-        described = reader(layout.Described)(said.get("rows"))
+        described = reader(layout.Described)(description.get("rows"))
         return kind(**_columns(archive, name, kind, described), **_fields(archive, kind, others))
     except MalformedError as problem:
         refuse(f"{name or 'trace'}: {problem}", problem.remedy)
@@ -124,27 +124,27 @@ def _columns(archive: Archive, name: str, kind: type[Record], described: layout.
 def _column(archive: Archive, name: str, column: Column, length: int, first: int | None) -> Any:
     text = archive.read(layout.member_name(name, column), length * 8 + HEADER_BYTES)
     try:
-        return unpacked(column, text, length, first)
+        return unpack_column(column, text, length, first)
     except MalformedError as problem:
         refuse(f"column {column.name!r}: {problem}")
 
 
-def _fields(archive: Archive, kind: type[Record], said: dict[str, Any]) -> dict[str, Any]:
+def _fields(archive: Archive, kind: type[Record], description: dict[str, Any]) -> dict[str, Any]:
     schema = schema_of(kind)
     known = [field for field in fields(kind) if field.name not in schema.columns]  # type: ignore[arg-type]
-    _check_names(said, [field.name for field in known])
-    found: dict[str, Any] = {}
+    _check_names(description, [field.name for field in known])
+    values: dict[str, Any] = {}
     for field in known:
-        if field.name not in said:
+        if field.name not in description:
             if field.default is MISSING and field.default_factory is MISSING:
                 refuse(f"{field.name!r} is missing")
-        elif field.name in schema.records and said[field.name] is not None:
-            found[field.name] = _record(archive, field.name, schema.records[field.name], said[field.name])
+        elif field.name in schema.records and description[field.name] is not None:
+            values[field.name] = _record(archive, field.name, schema.records[field.name], description[field.name])
         elif field.name in schema.records:
-            found[field.name] = None
+            values[field.name] = None
         else:
-            found[field.name] = _field(field.name, schema.hints[field.name], said[field.name])
-    return found
+            values[field.name] = _field(field.name, schema.hints[field.name], description[field.name])
+    return values
 
 
 def _field(name: str, hint: Any, value: Any) -> Any:
@@ -154,7 +154,7 @@ def _field(name: str, hint: Any, value: Any) -> Any:
         refuse(f"{name!r} {problem}")
 
 
-def _check_names(said: Any, known: Any) -> None:
-    unknown = set(said).difference(known)
+def _check_names(description: Any, known: Any) -> None:
+    unknown = set(description).difference(known)
     if unknown:
         refuse(f"{min(unknown)!a} is unknown here", _UPGRADE)

@@ -9,8 +9,8 @@ from dataclasses import fields
 from typing import IO, TYPE_CHECKING, Any
 
 from mtprof_nb.model.file import layout
-from mtprof_nb.model.file.packed_columns import packed
-from mtprof_nb.model.file.plain_values import plain
+from mtprof_nb.model.file.packed_columns import pack_column
+from mtprof_nb.model.file.plain_values import json_form
 from mtprof_nb.model.schema import Column, Record, schema_of
 from mtprof_nb.model.trace import Trace
 
@@ -37,7 +37,7 @@ class _Writer:
         head = {"format": layout.FORMAT, "version": layout.VERSION}
         content = {**head, "trace": self._record("", trace)}
         # Any text there is, lone surrogates too, comes back as it was.
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=plain)
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=json_form)
         manifest = text.encode("utf-8", "surrogatepass")
         self._needed += layout.bytes_of_json(len(manifest))
         self._member(layout.MANIFEST, manifest)
@@ -57,7 +57,7 @@ class _Writer:
         }
 
     def _column(self, name: str, column: Column, values: npt.NDArray[Any]) -> int | None:
-        text, first = packed(column, values)
+        text, first = pack_column(column, values)
         self._member(layout.member_name(name, column), text)
         return first
 

@@ -7,56 +7,64 @@ from dataclasses import replace
 
 import numpy as np
 
-from mtprof_nb.building.allocator_records import with_own_memory
+from mtprof_nb.building.allocator_records import UnownedRecords, with_own_memory
 from mtprof_nb.building.autograd_nodes import NodeLinks
 from mtprof_nb.building.interning import intern, used_part
 from mtprof_nb.building.trace_builder import build
 from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
-from mtprof_nb.model.schema import Columns, Int32
-from mtprof_nb.model.trace import COLLECTIVE, OP, PYTHON, RUNTIME, SCOPE, Collective, StackInterner, Trace
+from mtprof_nb.model.device_facts import DEVICE_TYPES
+from mtprof_nb.model.schema import TIMES, Columns, Int32
+from mtprof_nb.model.trace import (
+    COLLECTIVE,
+    OP,
+    PYTHON,
+    RUNTIME,
+    SCOPE,
+    Allocations,
+    Collections,
+    Collective,
+    StackInterner,
+    Trace,
+)
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 from mtprof_nb.reading.columns.file_inputs import shape_columns, value_columns
-from mtprof_nb.reading.columns.file_memory import collections, unowned_records
 from mtprof_nb.reading.columns.file_stacks import PythonRows, text_stacks
-from mtprof_nb.reading.columns.forward_flows import linked_events, steps
-from mtprof_nb.reading.columns.recording_facts import recording_facts, tally_notes
-from mtprof_nb.reading.spans.descriptions import base_ns
+from mtprof_nb.reading.columns.file_tracks import device_indices
+from mtprof_nb.reading.columns.forward_flows import linked_events, step_numbers
+from mtprof_nb.reading.columns.recording_facts import recording_facts
+from mtprof_nb.reading.spans.descriptions import base_of
 
 
 def build_trace(file: ChosenSpans, notes: list[str]) -> Trace:
     """The trace of one file, with `notes` of its reading."""
-    moved_ns = base_ns(file.document)
+    moved_ns = base_of(file.document)
     events, links = linked_events(file)
-    facts = _facts(file) | _devices(file) | _inputs(file) | _python(file, links)
+    facts: Columns = {"step": step_numbers(file), **_devices(file), **_inputs(file), **_python(file, links)}
+    if ((numbers := file.spans["record_function"]) > 0).any():
+        facts["record_function"] = np.maximum(numbers, 0)
     facts |= recording_facts(file, facts)
-    facts["notes"] = (*notes, *facts.pop("stack_notes", ()), *tally_notes(file.tally))
+    left_out = [f"{what}: {count:,}." for what, count in sorted(file.tally.items()) if count > 0]
+    facts["notes"] = (*notes, *facts.pop("stack_notes", ()), *left_out)
     if len(file.collector.collections):
-        facts["collections"] = collections(file, moved_ns)
-    records = unowned_records(file, moved_ns) if len(file.collector.allocations) else None
+        facts["collections"] = _collections(file, moved_ns)
+    records = _unowned_records(file, moved_ns) if len(file.collector.allocations) else None
     events = replace(events, start_ns=events.start_ns + moved_ns)
     return with_own_memory(_named_by_scopes(file, build(events, links, facts, records=records)))
 
 
-def _facts(file: ChosenSpans) -> Columns:
-    found: Columns = {"step": steps(file.spans["start_ns"], file.kind, file.name, file.names, file.process)}
-    if "record_function" in file.spans and (file.spans["record_function"] > 0).any():
-        found["record_function"] = np.maximum(file.spans["record_function"], 0)
-    return found
-
-
 def _devices(file: ChosenSpans) -> Columns:
     """Devices, launches, and the metadata of events on devices."""
-    found: Columns = {
+    columns: Columns = {
         "device": file.on_device.astype(np.int8),
         "devices": ("CPU", file.device_name) if file.on_device.any() else ("CPU",),
         "device_index": file.tracks.device_index,
     }
     has_devices = (file.on_device | (file.kind == RUNTIME)).any()
-    return found | file.dialect.launches(file) | _extras(file) if has_devices else found
+    return columns | file.dialect.launches(file) | _extras(file) if has_devices else columns
 
 
 def _named_by_scopes(file: ChosenSpans, trace: Trace) -> Trace:
-    """`trace` with facts of collectives that tell none, as in older files, from the scope open at their launch."""
+    """`trace` with facts of collectives without any, as in older files, from the scope open at their launch."""
     known = np.full(len(trace), -1, np.int32) if trace.collective is None else trace.collective
     is_scope = (trace.kind == SCOPE) & trace.where_name(lambda name: name.startswith(SCOPES_OF_COLLECTIVES))
     if trace.launch is None or not is_scope.any():
@@ -65,12 +73,12 @@ def _named_by_scopes(file: ChosenSpans, trace: Trace) -> Trace:
     calls = trace.launch[rows]
     scopes = file.intervals.running(is_scope, trace.track[calls], file.spans["start_ns"][calls])
     table = {one: place for place, one in enumerate(trace.collectives)}
-    found = known.copy()
+    collective = known.copy()
     for row, scope in zip(rows.tolist(), scopes.tolist(), strict=True):
         if scope >= 0:
             name = trace.names[trace.name[scope]].partition(":")[2]
-            found[row] = table.setdefault(Collective(name), len(table))
-    return replace(trace, collective=found, collectives=tuple(table)) if len(rows) else trace
+            collective[row] = table.setdefault(Collective(name), len(table))
+    return replace(trace, collective=collective, collectives=tuple(table)) if len(rows) else trace
 
 
 def _extras(file: ChosenSpans) -> Columns:
@@ -82,18 +90,18 @@ def _extras(file: ChosenSpans) -> Columns:
 
 
 def _in_words_of_kineto(file: ChosenSpans, rest: Int32, texts: list[str]) -> tuple[Int32, list[str]]:
-    """The members of each span, those of collectives under Kineto's keys."""
+    """The metadata of each span; that of collectives under Kineto's keys."""
     rest, texts = rest.copy(), list(texts)
     for row in np.flatnonzero((file.kind == COLLECTIVE) & (rest >= 0)).tolist():
-        said = file.dialect.extras(file.names[file.name[row]], json.loads(texts[rest[row]]))
+        members = file.dialect.extras(file.names[file.name[row]], json.loads(texts[rest[row]]))
         rest[row] = len(texts)
-        texts.append(json.dumps(said))
+        texts.append(json.dumps(members))
     return rest, texts
 
 
 def _inputs(file: ChosenSpans) -> Columns:
     """Shapes and values of the inputs of ops and scopes."""
-    found: Columns = {}
+    columns: Columns = {}
     has_inputs = (file.kind == OP) | (file.kind == SCOPE)
     texts = file.collector.facts.texts
     if "shape" in file.spans:
@@ -101,15 +109,15 @@ def _inputs(file: ChosenSpans) -> Columns:
         of_op = np.where(file.kind == OP, len(texts["shape"]), -1)
         shape = file.spans["shape"]
         positions = np.where(has_inputs & (shape >= 0), shape, of_op)
-        found |= shape_columns(positions, [*texts["shape"], (b"", b"", b"")])
+        columns |= shape_columns(positions, [*texts["shape"], (b"", b"", b"")])
     keywords = np.where(has_inputs & ~file.has_extras, file.rest, -1)
     inputs = np.where(has_inputs, file.spans["inputs"], -1)
-    return found | value_columns(inputs, list(texts.get("inputs", ())), keywords, file.collector.facts.rests)
+    return columns | value_columns(inputs, list(texts.get("inputs", ())), keywords, file.collector.facts.rests)
 
 
 def _python(file: ChosenSpans, links: NodeLinks) -> Columns:
     """Stacks and modules, from Python calls or from texts."""
-    found: Columns = {}
+    columns: Columns = {}
     is_python = file.kind == PYTHON
     interner = StackInterner()
     stack = np.full(len(file), -1, np.int32)
@@ -131,27 +139,27 @@ def _python(file: ChosenSpans, links: NodeLinks) -> Columns:
             module = np.where(is_python, within, np.where(on_host & (running >= 0), within[running], -1))
             module = np.where(of_forward, module[links.forward], module)
             number, table = intern(paths)
-            found |= {"module": np.where(module >= 0, number[module], -1), "modules": table}
-    found |= _told_modules(file)
+            columns |= {"module": np.where(module >= 0, number[module], -1), "modules": table}
+    columns |= _given_modules(file)
     is_called = stack >= 0
     for fact in ("call_stack", "frames"):
         if fact in file.spans:
             nodes = text_stacks(file.collector.facts.texts[fact], interner)
-            told = np.array([*nodes, -1], np.int32)[file.spans[fact]]
-            stack = np.where(told >= 0, told, stack)
-            of_forward &= told < 0
-            is_called &= told < 0
+            given = np.array([*nodes, -1], np.int32)[file.spans[fact]]
+            stack = np.where(given >= 0, given, stack)
+            of_forward &= given < 0
+            is_called &= given < 0
             # A file may have the stack of the forward op for an op of its backward.
-            of_forward |= (told >= 0) & (links.forward >= 0) & (told == told[links.forward])
+            of_forward |= (given >= 0) & (links.forward >= 0) & (given == given[links.forward])
     if (on_host & is_called).any():
-        found["stack_notes"] = ["Lines in stacks are those of `def`: the file has no others."]
+        columns["stack_notes"] = ["Lines in stacks are those of `def`: the file has no others."]
     if (stack >= 0).any() or is_python.any():
-        found |= {"stack": stack, "stacks": interner.tree(), "stack_is_forward": of_forward & (stack >= 0)}
-    return found
+        columns |= {"stack": stack, "stacks": interner.tree(), "stack_is_forward": of_forward & (stack >= 0)}
+    return columns
 
 
-def _told_modules(file: ChosenSpans) -> Columns:
-    """Modules that the events themselves tell."""
+def _given_modules(file: ChosenSpans) -> Columns:
+    """Modules that the events themselves name."""
     if "module" not in file.spans:
         return {}
     table: dict[str, int] = {}
@@ -159,3 +167,37 @@ def _told_modules(file: ChosenSpans) -> Columns:
     numbers = [table.setdefault(path, len(table)) if isinstance(path, str) and path else -1 for path in texts]
     module = np.array([*numbers, -1], np.int32)[file.spans["module"]]
     return {"module": module, "modules": tuple(table)} if table else {}
+
+
+def _unowned_records(file: ChosenSpans, moved_ns: int) -> UnownedRecords:
+    """The allocator's records in order of time, later by `moved_ns`. Totals go on from before the recording."""
+    records = file.collector.allocations
+    order = np.argsort(records.whole("at_ns"), kind="stable")
+    facts = ("at_ns", "nbytes", "total", "address", "device_number", "device_index", "reserved", "lane")
+    at_ns, nbytes, total, address, device_number, index, reserved, lane = (records.whole(fact)[order] for fact in facts)
+    distinct, device = np.unique(device_number, return_inverse=True)
+    allocations = Allocations(
+        time_ns=at_ns + moved_ns,
+        nbytes=nbytes,
+        total=total,
+        # Recordings of 2021 have no addresses.
+        address=np.maximum(address, 0),
+        event=np.full(len(order), -1, np.int32),
+        track=file.host_tracks[lane],
+        device=device.astype(np.int8),
+        device_index=device_indices(index),
+        reserved=reserved if (reserved > 0).any() else None,
+    )
+    return UnownedRecords(allocations, [DEVICE_TYPES.get(number, "other device") for number in distinct.tolist()])
+
+
+def _collections(file: ChosenSpans, moved_ns: int) -> Collections:
+    """The collections in order of time, later by `moved_ns`."""
+    collected = file.collector.collections
+    rows = Collections(
+        start_ns=collected.whole("start_ns") + moved_ns,
+        duration_ns=collected.whole("duration_ns").clip(0, TIMES.limit - 1),
+        generation=collected.whole("generation").clip(0, 2),
+        track=file.host_tracks[collected.whole("lane")],
+    )
+    return rows.take(np.argsort(rows.start_ns, kind="stable"))

@@ -9,14 +9,14 @@ import numpy as np
 
 from mtprof_nb.model.schema import Bool, Int8, Int64
 from mtprof_nb.model.trace import RUNTIME
+from mtprof_nb.reading.spans.growing_columns import Numbering
 from mtprof_nb.reading.spans.spans import Spans
-from mtprof_nb.reading.spans.tables import Table
 
 #: Events of a device that are compared with calls, and processes that are compared, at most.
 _MOST_EVENTS, _MOST_PROCESSES = 50, 64
 
 
-def owners(
+def owners_of_lanes(
     lanes: Sequence[tuple[Any, Any]], spans: Spans, kind: Int8, on_device: Bool, process_of: Mapping[Any, int]
 ) -> tuple[Int64, Bool]:
     """For each lane, if it is one of a device, the position of the process whose calls launched that device's events.
@@ -32,7 +32,7 @@ def owners(
     calling = np.array(list(dict.fromkeys(process[np.unique(lane[calls])].tolist())), np.int64)
     if not 1 < len(calling) <= _MOST_PROCESSES:
         return np.full(len(lanes), busiest, np.int64), np.zeros(len(lanes), np.bool_)
-    device = Table().positions([pid for pid, _ in lanes])
+    device = Numbering().positions([pid for pid, _ in lanes])
     events = _first_of_each(np.flatnonzero(on_device & (correlation > 0)), device[lane])
     matches = np.zeros((int(device.max()) + 1, len(calling)), np.int64)
     for place, one in enumerate(calling.tolist()):

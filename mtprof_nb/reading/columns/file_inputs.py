@@ -12,7 +12,7 @@ import numpy as np
 
 from mtprof_nb.model.input_values import plain, to_text
 from mtprof_nb.model.schema import Columns, Int32
-from mtprof_nb.reading.text.small_json import parsed
+from mtprof_nb.reading.text.event_records import parsed
 
 #: The separator of two inputs in Ascend's texts.
 _BETWEEN = ";\r\n"
@@ -34,7 +34,7 @@ def shape_columns(positions: Int32, texts: Iterable[tuple[bytes, bytes, bytes]])
 
 
 def _inputs(sizes: tuple[Any, ...], names: tuple[str, ...], strides: tuple[Any, ...]) -> tuple[Any, ...]:
-    # There is a type for each input; a file may say otherwise.
+    # There is a type for each input; a file may be wrong.
     names = names if len(names) == len(sizes) else (*names, *("",) * len(sizes))[: len(sizes)]
     return sizes, names, strides
 
@@ -90,8 +90,8 @@ def value_columns(inputs: Int32, texts: Sequence[bytes], keywords: Int32, member
 
 
 def _printed_inputs(text: bytes) -> list[Any]:
-    found = parsed(text)
-    return [_read(one) if isinstance(one, str) else one for one in found] if isinstance(found, list) else []
+    inputs = parsed(text)
+    return [_read(one) if isinstance(one, str) else one for one in inputs] if isinstance(inputs, list) else []
 
 
 def _keywords(text: str) -> Mapping[str, Any]:

@@ -1,57 +1,14 @@
-"""Phases, and forward ops of the backward pass, from the flows and sequence numbers of a file."""
+"""Flows of a file: where each one begins, and the events that it leads to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from mtprof_nb.building.autograd_nodes import NodeLinks, link
-from mtprof_nb.building.recorded_events import RecordedEvents
-from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.schema import Columns, Int32, Int64
-from mtprof_nb.model.trace import ENGINE_PREFIX
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
-from mtprof_nb.reading.spans.tables import GrowingColumns
-
-#: Flows from a forward op to the node that it made.
-FORWARD_FLOWS = ("fwdbwd", "forward_backward")
-#: Threads of forward passes that are looked for at most.
-_MOST_THREADS = 256
-
-
-def node_links(events: RecordedEvents, forward_thread: Int64, flows: Int32, tracks: Mapping[int, int]) -> NodeLinks:
-    """Phase and forward op of each event. `flows` has the forward op of nodes with a flow, -1 for all others.
-
-    `tracks` has the track of each of the runtime's numbers of threads, of which nodes carry that of their forward op.
-    """
-
-    def forward_tracks(nodes: Int64) -> Int64:
-        numbers, place = np.unique(forward_thread[nodes], return_inverse=True)
-        return np.array([tracks.get(number, -1) for number in numbers.tolist()], np.int64)[place]
-
-    return link(events, forward_tracks, flows=flows)
-
-
-def tracks_of_numbers(events: RecordedEvents, forward_thread: Int64, flows: Int32) -> dict[int, int]:
-    """The track of each of the runtime's numbers of threads: files have numbers for nodes alone, and no list of them.
-
-    A flow tells the track. Without one it is the track with the most ops that carry the numbers of the nodes.
-    """
-    is_node = events.is_backward_node | events.where_name(lambda name: name.startswith(ENGINE_PREFIX))
-    makers = np.flatnonzero(events.is_op & ~is_node & (events.sequence_nr >= 0))
-    nodes = np.flatnonzero(is_node & (events.sequence_nr >= 0) & (forward_thread > 0))
-    found: dict[int, int] = {}
-    for run in runs_of_equal(forward_thread[nodes])[:_MOST_THREADS]:
-        here = nodes[run]
-        linked = here[flows[here] >= 0]
-        if len(linked):
-            candidates = events.thread[flows[linked]]
-        else:
-            candidates = events.thread[makers[np.isin(events.sequence_nr[makers], events.sequence_nr[here])]]
-        if len(candidates):
-            found[int(forward_thread[here[0]])] = int(np.bincount(candidates).argmax())
-    return found
+from mtprof_nb.reading.spans.growing_columns import GrowingColumns
 
 
 def flow_pairs(flows: GrowingColumns, categories: Sequence[object], wanted: Sequence[str], labels: Int32) -> Columns:
@@ -84,22 +41,22 @@ def flow_pairs(flows: GrowingColumns, categories: Sequence[object], wanted: Sequ
 
 def rows_at(track: Int32, start_ns: Int64, among: Int64, tracks: Int32, moments_ns: Int64) -> Int64:
     """For each moment on a track the last of the rows `among` that starts there and then, or -1."""
-    found = np.full(len(tracks), -1, np.int64)
+    rows = np.full(len(tracks), -1, np.int64)
     if not len(tracks):
-        return found
+        return rows
     moments, starts = np.sort(moments_ns), start_ns[among]
     # Most rows start at no such moment.
     among = among[moments.take(np.searchsorted(moments, starts), mode="clip") == starts]
     if not len(among):
-        return found
+        return rows
     among = among[np.lexsort((among, start_ns[among], track[among]))]
     width = len(moments) + 1
     key = track[among].astype(np.int64) * width + np.searchsorted(moments, start_ns[among])
     wanted = tracks.astype(np.int64) * width + np.searchsorted(moments, moments_ns)
     place = np.searchsorted(key, wanted, "right") - 1
     there = (place >= 0) & (key[np.maximum(place, 0)] == wanted) & (tracks >= 0)
-    found[there] = among[place[there]]
-    return found
+    rows[there] = among[place[there]]
+    return rows
 
 
 def flows_to_devices(file: ChosenSpans, categories: tuple[str, ...]) -> tuple[Columns, Int64]:

@@ -16,7 +16,7 @@ from mtprof_nb.building.thread_intervals import ThreadIntervals
 from mtprof_nb.model.intervals import runs_of_equal
 from mtprof_nb.model.schema import Bool, Int32, Int64
 from mtprof_nb.model.trace import Frame, StackInterner
-from mtprof_nb.reading.text.small_json import parsed
+from mtprof_nb.reading.text.event_records import parsed
 
 #: Names of Python calls: Kineto's, and XLA's.
 _CALL = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)
@@ -50,8 +50,8 @@ def _is_hidden(file: str) -> bool:
 
 def frames_of_text(text: str) -> list[Frame]:
     """The frames of a stack in one text, innermost first, as Kineto, Ascend and this package write them."""
-    found = (_frame(part.strip()) for part in text.split(";"))
-    return [frame for frame in found if frame is not None]
+    frames = (_frame(part.strip()) for part in text.split(";"))
+    return [frame for frame in frames if frame is not None]
 
 
 def _frame(text: str) -> Frame | None:
@@ -83,7 +83,7 @@ class PythonRows:
         lacking = is_python & (own < 0)
         if lacking.any():
             parent = np.where(lacking, intervals.parents(is_python), parent)
-        # A caller begins before its calls do; a file may say otherwise.
+        # A caller begins before its calls do; a file may be wrong.
         parent = np.where(parent < np.arange(len(parent)), parent, -1)
         return cls(is_python, intervals, *_chains(rows, parent, name))
 
@@ -114,8 +114,7 @@ class PythonRows:
         return self._of_rows(within[1:]), paths_by_callers(list(called), {})
 
     def _of_rows(self, of_chains: list[int]) -> Int32:
-        found: Int32 = np.array([*of_chains, -1], np.int32)[self.chain]
-        return found
+        return np.array([*of_chains, -1], np.int32).take(self.chain)
 
 
 def _chains(rows: Int64, parent: Int64, name: Int32) -> tuple[Int32, list[tuple[int, int]]]:

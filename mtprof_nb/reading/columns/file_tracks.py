@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,10 +12,10 @@ import numpy as np
 
 from mtprof_nb.model.schema import Bool, Int8, Int32, Int64
 from mtprof_nb.model.trace import OP, PYTHON, SYNC, Process, Track, on_device
-from mtprof_nb.reading.columns.device_owners import owners
+from mtprof_nb.reading.columns.device_owners import owners_of_lanes
 from mtprof_nb.reading.spans.descriptions import Descriptions
+from mtprof_nb.reading.spans.growing_columns import Numbering
 from mtprof_nb.reading.spans.spans import Spans
-from mtprof_nb.reading.spans.tables import Table
 
 #: Process and thread as a file spells them: numbers or texts.
 Lane = tuple[Any, Any]
@@ -47,27 +48,27 @@ class FileTracks:
     processes: tuple[Process, ...]
     #: For each process, its number as the file spells it.
     pids: tuple[Any, ...]
-    #: How many threads and streams have no track of their own, and how many processes are taken for the last one,
-    #: because there are too many.
-    too_many: int
-    too_many_processes: int
-    #: How many devices several processes may have used.
-    unclear_devices: int
 
 
 def is_asleep(lanes: Sequence[Lane], spans: Spans, kind: Int8) -> Bool:
     """Python calls of threads that slept throughout: Kineto writes them to process 0 and thread 0."""
-    is_nowhere = [tid == 0 and (pid == 0 or _number(pid) == 0) for pid, tid in lanes]
-    nowhere: Bool = np.array(is_nowhere or [False], np.bool_)[spans["lane"]]
-    has_ops = (nowhere & (kind == OP)).any()
-    asleep: Bool = nowhere & (kind == PYTHON) & ~has_ops
+    nowhere = spans.where("lane", (tid == 0 and (pid == 0 or _number(pid) == 0) for pid, tid in lanes))
+    asleep: Bool = nowhere & (kind == PYTHON) & ~(nowhere & (kind == OP)).any()
     return asleep
 
 
 def file_tracks(
-    lanes: Sequence[Lane], spans: Spans, kind: Int8, said: Descriptions, numbers: DeviceNumbers
+    lanes: Sequence[Lane],
+    spans: Spans,
+    kind: Int8,
+    described: Descriptions,
+    numbers: DeviceNumbers,
+    tally: Counter[str],
 ) -> FileTracks:
-    """A track for each thread, and for each stream of a device of each process."""
+    """A track for each thread, and for each stream of a device of each process.
+
+    `tally` takes how many of them are not shown as they are, and why.
+    """
     lane, runs_on_device = spans["lane"], on_device(kind)
     on_host = lane[~runs_on_device]
     process_of = _processes([lanes[number][0] for number in _in_order(on_host)])
@@ -75,16 +76,16 @@ def file_tracks(
     track = np.full(len(spans), -1, np.int32)
     of_lane = np.full(len(lanes) + 1, -1, np.int32)
     for number in _in_order(on_host):
-        of_lane[number] = made.position(_thread(lanes[number], number, process_of, said))
+        of_lane[number] = made.position(_thread(lanes[number], number, process_of, described))
     track[~runs_on_device] = of_lane[on_host]
     rows = np.flatnonzero(runs_on_device)
     index = np.zeros(len(spans), np.int8)
-    unclear: set[Any] = set()
     if len(rows):
-        launched_by, is_tied = owners(lanes, spans, kind, runs_on_device, process_of)
+        launched_by, is_tied = owners_of_lanes(lanes, spans, kind, runs_on_device, process_of)
         unclear = {pid for (pid, _), one in zip(lanes, is_tied, strict=True) if one and not label_of(pid)}
+        tally["Devices that several processes may have used, shown as used by one of them"] += len(unclear)
         streams = _Streams(lanes, spans, rows, kind, numbers, _with_labels(launched_by, lanes, process_of))
-        track[rows], index[rows] = streams.tracks(made, said, len(set(process_of.values())) or 1), streams.index
+        track[rows], index[rows] = streams.tracks(made, described, len(set(process_of.values())) or 1), streams.index
     first_of: dict[int, Any] = {}
     for pid, position in process_of.items():
         first_of.setdefault(position, pid)
@@ -93,16 +94,17 @@ def file_tracks(
         Process(_whole(pid, 0), label=label_of(pid) or pid if isinstance(pid, str) else "") for pid in pids
     )
     joined = len([pid for pid in process_of if not _is_negative(pid)]) - len(pids)
-    tracks = tuple(made.known)
-    return FileTracks(track, tracks, index, processes, pids, made.too_many, max(joined, 0), len(unclear))
+    tally["Threads and streams that share one track, for there are too many"] += made.too_many
+    tally["Processes that are taken for one, for there are too many"] += max(joined, 0)
+    return FileTracks(track, tuple(made.known), index, processes, pids)
 
 
 def _processes(pids: Sequence[Any]) -> dict[Any, int]:
-    """The position of each process, in order of appearance. A negative number, of the recorder's overhead, is none."""
+    """The position of each process, in order of appearance. Negative pids, of the recorder's overhead, get none."""
     known = [pid for pid in dict.fromkeys(pids) if not _is_negative(pid)] or list(dict.fromkeys(pids))
-    found = {pid: min(place, _MOST_PROCESSES - 1) for place, pid in enumerate(known)}
-    of_label = _first_of_labels(found)
-    return found | {pid: of_label.get(label_of(pid), 0) for pid in pids if pid not in found}
+    positions = {pid: min(place, _MOST_PROCESSES - 1) for place, pid in enumerate(known)}
+    of_label = _first_of_labels(positions)
+    return positions | {pid: of_label.get(label_of(pid), 0) for pid in pids if pid not in positions}
 
 
 def label_of(pid: Any) -> str:
@@ -117,18 +119,18 @@ def _number(pid: Any) -> int | None:
 
 
 def _first_of_labels(process_of: dict[Any, int]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    first: dict[str, int] = {}
     for pid, position in process_of.items():
-        found.setdefault(label_of(pid), position)
-    return found
+        first.setdefault(label_of(pid), position)
+    return first
 
 
 def _with_labels(launched_by: Int64, lanes: Sequence[Lane], process_of: dict[Any, int]) -> Int64:
     """For each lane of a device the process that it belongs to: the one with its label, if it has one."""
     of_label = _first_of_labels(process_of)
     labels = [label_of(pid) for pid, _ in lanes]
-    found = [of_label.get(label, own) if label else own for label, own in zip(labels, launched_by, strict=True)]
-    return np.array(found, np.int64)
+    owner = [of_label.get(label, own) if label else own for label, own in zip(labels, launched_by, strict=True)]
+    return np.array(owner, np.int64)
 
 
 class _Tracks:
@@ -145,9 +147,9 @@ class _Tracks:
         return self.known.setdefault(track, len(self.known))
 
 
-def _thread(lane: Lane, number: int, process_of: dict[Any, int], said: Descriptions) -> Track:
+def _thread(lane: Lane, number: int, process_of: dict[Any, int], described: Descriptions) -> Track:
     pid, tid = lane
-    name = _thread_name(said.thread_names.get(lane, ""), said.process_names.get(pid, ""))
+    name = _thread_name(described.thread_names.get(lane, ""), described.process_names.get(pid, ""))
     name = name or (_OVERHEAD if _is_negative(pid) else "")
     return Track(_whole(tid, number), name or ("" if isinstance(tid, int) else str(tid)), process=process_of[pid])
 
@@ -162,24 +164,29 @@ class _Streams:
         pid, tid = (np.array([_whole(one[part], 0) for one in lanes] or [0], np.int64)[self._lane] for part in range(2))
         device, stream = spans["device"][rows], spans["stream"][rows]
         index = np.where(device >= 0, device, numbers.index_of(pid))
-        self.index: Int8 = np.where((index >= 0) & (index <= _MOST_INDEX), index, 0).astype(np.int8)
+        self.index = device_indices(index)
         self._process = owner[self._lane]
         self._is_sync = (kind[rows] == SYNC) & (tid >= SYNC_OFFSET)
         # Not every span has a stream in its `args`, and -1 there is also the stream of a whole device.
         self._stream = np.where(stream >= 0, stream, np.where(self._is_sync, tid - SYNC_OFFSET, tid))
 
-    def tracks(self, made: _Tracks, said: Descriptions, processes: int) -> Int32:
+    def tracks(self, made: _Tracks, described: Descriptions, processes: int) -> Int32:
         """The track of each span."""
         columns = (self._lane, self.index, self._process, self._is_sync, self._stream)
-        known = Table()
+        known = Numbering()
         position = known.positions_of_rows(*(column.tolist() for column in columns))
-        found = []
+        positions = []
         for lane, index, process, is_sync, stream in known:
-            told = said.thread_names.get(self._lanes[lane], "")
-            name = f"stream {stream}, syncs" if is_sync else _stream_name(told, stream)
+            given = described.thread_names.get(self._lanes[lane], "")
+            name = f"stream {stream}, syncs" if is_sync else _stream_name(given, stream)
             owner = process if 0 <= process < processes else 0
-            found.append(made.position(Track(stream, name, "stream", owner, f"{self._device}:{index}")))
-        return np.array(found, np.int32)[position]
+            positions.append(made.position(Track(stream, name, "stream", owner, f"{self._device}:{index}")))
+        return np.array(positions, np.int32)[position]
+
+
+def device_indices(numbers: Int64) -> Int8:
+    """Indices of devices; 0 for a number that cannot be one."""
+    return np.where((numbers >= 0) & (numbers <= _MOST_INDEX), numbers, 0).astype(np.int8)
 
 
 def _is_negative(pid: Any) -> bool:
@@ -205,7 +212,7 @@ def _whole(value: Any, default: int) -> int:
 
 
 def _stream_name(name: str, stream: int) -> str:
-    """The name of a stream: its number, and what else a file says of it."""
+    """The name that a file gives a stream, or `stream` and its number."""
     return f"stream {stream}" if not name or name.lower() == f"stream {stream}" else name
 
 

@@ -1,4 +1,4 @@
-"""Ascend's `trace_view.json`: processes say what a span is, for most have no category; flows lead to kernels."""
+"""Ascend's `trace_view.json`: the process of a span shows what it is, and flows lead to kernels."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.model.device_facts import KERNELS_OF_COLLECTIVES
-from mtprof_nb.model.schema import Bool, Columns, Int8, Int32, Int64
+from mtprof_nb.model.kineto_kinds import LEFT_OUT
+from mtprof_nb.model.schema import Columns, Int8, Int32, Int64
 from mtprof_nb.model.trace import COLLECTIVE, COPY, DEVICE_SCOPE, KERNEL, OP, RUNTIME, SET, SYNC
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 from mtprof_nb.reading.columns.file_links import flows_to_devices, rows_at
 from mtprof_nb.reading.columns.file_tracks import DeviceNumbers, Lane
 from mtprof_nb.reading.dialects import kineto
-from mtprof_nb.reading.dialects.dialect import LEFT_OUT, Dialect
+from mtprof_nb.reading.dialects.dialect import Dialect
 from mtprof_nb.reading.spans.collector import Collector
 from mtprof_nb.reading.spans.descriptions import Descriptions
 from mtprof_nb.reading.spans.spans import Spans
@@ -44,44 +45,43 @@ def _device(pid: Int64) -> Int64:
     return pid & _DEVICE_BITS
 
 
-def _threads(collector: Collector, spans: Spans, _: Int8, said: Descriptions) -> tuple[Spans, list[Lane]]:
+def _threads(collector: Collector, spans: Spans, _: Int8, described: Descriptions) -> tuple[Spans, list[Lane]]:
     """The spans and lanes, in which threads of the runtime are the threads of the program that they are."""
-    program = next((pid for pid, name in said.process_names.items() if name == _PROGRAM), None)
+    program = next((pid for pid, name in described.process_names.items() if name == _PROGRAM), None)
     if program is None:
         return spans, list(collector.lanes)
-    runtimes = {pid for pid, name in said.process_names.items() if name == _RUNTIME}
+    runtimes = {pid for pid, name in described.process_names.items() if name == _RUNTIME}
     return spans, [(program, tid) if _is_key(pid) and pid in runtimes else (pid, tid) for pid, tid in collector.lanes]
 
 
-def _recognise(said: Descriptions) -> bool:
+def _recognise(described: Descriptions) -> bool:
     """Whether a file was written by Ascend's profiler."""
-    return any(name in _NAMES for name in said.process_names.values())
+    return any(name in _NAMES for name in described.process_names.values())
 
 
-def _kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter[str]) -> Int8:
+def _kinds(collector: Collector, spans: Spans, described: Descriptions, tally: Counter[str]) -> Int8:
     """The kind of each span, `LEFT_OUT` for spans that repeat others."""
-    found = kineto.kinds(collector, spans, said, Counter())
-    process = [said.process_names.get(pid, "") if _is_key(pid) else "" for pid, _ in collector.lanes]
-    of_span = np.array([_PROCESSES.index(name) if name in _PROCESSES else -1 for name in process] or [-1])[
-        spans["lane"]
-    ]
+    kind = kineto.kinds(collector, spans, described, Counter())
+    process = [described.process_names.get(pid, "") if _is_key(pid) else "" for pid, _ in collector.lanes]
+    number_of = [_PROCESSES.index(name) if name in _PROCESSES else -1 for name in process]
+    of_span = np.array([*number_of, -1]).take(spans["lane"])
     for number, name in enumerate(_PROCESSES):
         rows = np.flatnonzero(of_span == number)
         if name == _HARDWARE:
-            found[rows] = np.array([_task(text) for text in collector.names], np.int8)[spans["name"][rows]]
+            kind[rows] = np.array([_task(text) for text in collector.names], np.int8)[spans["name"][rows]]
         elif name in _COMMUNICATIONS:
-            found[rows] = np.array([_communication(text) for text in collector.names], np.int8)[spans["name"][rows]]
+            kind[rows] = np.array([_communication(text) for text in collector.names], np.int8)[spans["name"][rows]]
         elif name == _RUNTIME:
-            found[rows] = RUNTIME
+            kind[rows] = RUNTIME
         elif name == _OVERLAP:
-            found[rows] = LEFT_OUT
+            kind[rows] = LEFT_OUT
             tally["Rows of the vendor's overlap analysis, left out"] += len(rows)
-    if (found == COLLECTIVE).any():
+    if (kind == COLLECTIVE).any():
         # Tasks that a collective consists of: its own span has their time.
-        found[_named(collector, spans, _TASKS_OF_COLLECTIVES) & (of_span == _PROCESSES.index(_HARDWARE))] = DEVICE_SCOPE
-    queue = [category in ("enqueue", "dequeue") for category in collector.categories]
-    found[np.array(queue or [False], np.bool_)[spans["category"]]] = RUNTIME
-    return found
+        is_task = spans.where("name", (name in _TASKS_OF_COLLECTIVES for name in collector.names))
+        kind[is_task & (of_span == _PROCESSES.index(_HARDWARE))] = DEVICE_SCOPE
+    kind[spans.where("category", (one in ("enqueue", "dequeue") for one in collector.categories))] = RUNTIME
+    return kind
 
 
 _PROCESSES = (_HARDWARE, *_COMMUNICATIONS, _RUNTIME, _OVERLAP)
@@ -101,18 +101,13 @@ def _communication(name: Any) -> int:
     return COLLECTIVE if str(name).lower().startswith(KERNELS_OF_COLLECTIVES) else DEVICE_SCOPE
 
 
-def _named(collector: Collector, spans: Spans, names: tuple[str, ...]) -> Bool:
-    found: Bool = np.array([name in names for name in collector.names] or [False], np.bool_)[spans["name"]]
-    return found
-
-
 def _is_key(pid: Any) -> bool:
     return isinstance(pid, int | str)
 
 
 def _launches(file: ChosenSpans) -> Columns:
     """`launch` and `launcher` of each span."""
-    launcher, launch = _empty(file), _empty(file)
+    launcher, launch = np.full((2, len(file)), -1, np.int32)
     pairs, ends = flows_to_devices(file, _OF_OPS)
     track = file.host_tracks[pairs["begin_lane"]]
     ops = rows_at(file.tracks.track, file.spans["start_ns"], np.flatnonzero(file.kind == OP), track, pairs["begin_ns"])
@@ -131,15 +126,11 @@ def _launches(file: ChosenSpans) -> Columns:
     return {"launch": launch, "launcher": launcher}
 
 
-def _empty(file: ChosenSpans) -> Int32:
-    return np.full(len(file), -1, np.int32)
-
-
 def _thread_tracks(file: ChosenSpans, lanes: Int32) -> Int32:
     """The track of each lane's thread: of any process, for threads of the runtime are threads of the program."""
     by_number = {track.native_id: number for number, track in enumerate(file.tracks.tracks) if track.kind == "thread"}
-    found = [by_number.get(tid, -1) if isinstance(tid, int) else -1 for _, tid in file.collector.lanes]
-    return np.array([*found, -1], np.int32)[lanes]
+    tracks = [by_number.get(tid, -1) if isinstance(tid, int) else -1 for _, tid in file.collector.lanes]
+    return np.array([*tracks, -1], np.int32)[lanes]
 
 
 def _in_words_of_kineto(name: str, members: dict[str, Any]) -> dict[str, Any]:

@@ -17,25 +17,10 @@ from mtprof_nb.reading.spans.spans import Spans
 if TYPE_CHECKING:
     from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 
-#: The kind of spans that become no events.
-LEFT_OUT = -1
-
-
-def _as_in_file(collector: Collector, spans: Spans, _: Int8, __: Descriptions) -> tuple[Spans, list[Lane]]:
-    return spans, list(collector.lanes)
-
-
-def _as_they_are(_: str, members: dict[str, Any]) -> dict[str, Any]:
-    return members
-
-
-def _not_told(_: Path) -> int | None:
-    return None
-
 
 @dataclass(frozen=True)
 class Dialect:
-    """The meaning of spans in the files of one profiler. `known.DIALECTS` lists all dialects."""
+    """The meaning of spans in the files of one profiler. `chrome_file.DIALECTS` lists all dialects."""
 
     #: Whether a file is of this dialect.
     recognise: Callable[[Descriptions], bool]
@@ -46,8 +31,10 @@ class Dialect:
     #: The columns `launch` and `launcher`.
     launches: Callable[[ChosenSpans], Columns]
     #: The spans, on the lanes of the threads that ran them, and process and thread of each lane.
-    threads: Callable[[Collector, Spans, Int8, Descriptions], tuple[Spans, list[Lane]]] = _as_in_file
+    threads: Callable[[Collector, Spans, Int8, Descriptions], tuple[Spans, list[Lane]]] = (
+        lambda collector, spans, _, __: (spans, list(collector.lanes))
+    )
     #: Members of `args` of a collective under Kineto's keys, by its name and members.
-    extras: Callable[[str, dict[str, Any]], dict[str, Any]] = _as_they_are
+    extras: Callable[[str, dict[str, Any]], dict[str, Any]] = lambda _, members: members
     #: The rank that another file beside the trace has; None where there is no such file.
-    rank_beside: Callable[[Path], int | None] = _not_told
+    rank_beside: Callable[[Path], int | None] = lambda _: None

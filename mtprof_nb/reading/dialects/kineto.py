@@ -1,10 +1,10 @@
-"""Traces of Kineto, from 2021 on, and of torch's older exporter: categories say what a span is."""
+"""Traces of Kineto, from 2021 on, and of torch's older exporter: a category is the kind of a span."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -14,59 +14,23 @@ from mtprof_nb.building.closures import OF_OPTIMIZER
 from mtprof_nb.building.interning import first_with_number
 from mtprof_nb.building.phases import OF_LOADER
 from mtprof_nb.model.collective_calls import SCOPES_OF_COLLECTIVES
+from mtprof_nb.model.kineto_kinds import ON_DEVICE, kind_of_activity
 from mtprof_nb.model.schema import Bool, Columns, Int8, Int32
-from mtprof_nb.model.trace import COPY, DEVICE_SCOPE, KERNEL, OP, PYTHON, RUNTIME, SCOPE, SET, STEP_PREFIX, SYNC
+from mtprof_nb.model.trace import COPY, KERNEL, OP, RUNTIME, SCOPE, STEP_PREFIX, SYNC
 from mtprof_nb.reading.columns.chosen_spans import ChosenSpans
 from mtprof_nb.reading.columns.file_links import flows_to_devices, rows_at
 from mtprof_nb.reading.columns.file_tracks import DeviceNumbers, Lane
-from mtprof_nb.reading.dialects.dialect import LEFT_OUT, Dialect
+from mtprof_nb.reading.dialects.dialect import Dialect
 from mtprof_nb.reading.spans.collector import LAUNCH_FLOWS, Collector
 from mtprof_nb.reading.spans.descriptions import Descriptions
 from mtprof_nb.reading.spans.spans import Spans
 
-_KINDS = {
-    "cpu_op": OP,
-    "operator": OP,
-    "hpu_op": KERNEL,
-    "user_annotation": SCOPE,
-    "collective_comm": SCOPE,
-    "python_function": PYTHON,
-    "python": PYTHON,
-    "runtime": RUNTIME,
-    # Time that the recorder took: torch's own tables list it beside the calls of the runtime.
-    "overhead": RUNTIME,
-    "kernel": KERNEL,
-    "gpu_memcpy": COPY,
-    "memcpy": COPY,
-    "gpu_memset": SET,
-    "memset": SET,
-    "gpu_user_annotation": DEVICE_SCOPE,
-    "cuda_event": SYNC,
-    # A thread of the host waits, unlike in `cuda_sync`.
-    "xpu_sync": RUNTIME,
-    "cuda_profiler_range": DEVICE_SCOPE,
-    "mtia_ccp_events": KERNEL,
-    "mtia_insight": DEVICE_SCOPE,
-    "mtia_workloadd": DEVICE_SCOPE,
-    "trace": LEFT_OUT,
-}
-_ENDINGS = {
-    "_runtime": RUNTIME,
-    "_driver": RUNTIME,
-    "_memcpy": COPY,
-    "_memset": SET,
-    "_sync": SYNC,
-    "_user_annotation": DEVICE_SCOPE,
-    "_kernel": KERNEL,
-    "_kernels": KERNEL,
-}
 #: So many notes at most name a category each.
-_MOST_TOLD = 12
+_MOST_NAMED = 12
 #: Tasks of MTIA devices that are no kernels.
 _TASKS_OF_MTIA = {"dma_request": COPY, "event_record": SYNC, "event_wait": SYNC}
-#: A process that is a device, and kinds of events there: calls of the runtime stand for waiting.
+#: A process that is a device.
 _DEVICE_LABEL = re.compile(r"(GPU|CUDA|MTIA|XPU|NPU|HPU|MLU|GCU|MUSA) \d+")
-_ON_DEVICE = {RUNTIME: SYNC, SCOPE: DEVICE_SCOPE}
 #: Processes of torch's older exporter, whose events have no category.
 _OLD_PROCESSES = {"CPU functions": OP, "CUDA functions": KERNEL}
 #: Types of devices by the beginnings of categories; all others are CUDA devices, as PyTorch calls those of AMD too.
@@ -85,60 +49,49 @@ _SCOPES = (STEP_PREFIX, OF_OPTIMIZER, OF_LOADER, *SCOPES_OF_COLLECTIVES)
 _WAITS_OF_HOST, _OF_HOST_OR_DEVICE = "xpu_sync", "hpu_op"
 
 
-def kind_of_category(category: Any) -> int | None:
-    """The kind of spans of a category; None for one that is not known."""
-    name = str(category).lower()
-    if name in _KINDS:
-        return _KINDS[name]
-    return next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
-
-
-def kinds(collector: Collector, spans: Spans, said: Descriptions, tally: Counter[str]) -> Int8:
+def kinds(collector: Collector, spans: Spans, described: Descriptions, tally: Counter[str]) -> Int8:
     """The kind of each span, `LEFT_OUT` for spans of the recording itself. Unknown categories are scopes."""
-    known = [kind_of_category(category) for category in collector.categories]
+    known = [kind_of_activity(str(category)) for category in collector.categories]
     of_category = [SCOPE if kind is None else kind for kind in known]
-    found: Int8 = np.array(of_category, np.int8)[spans["category"]]
+    kind_of: Int8 = np.array(of_category, np.int8)[spans["category"]]
     counts = np.bincount(spans["category"], minlength=len(known)).tolist()
     for number, (category, kind) in enumerate(zip(collector.categories, known, strict=True)):
         if kind is None and category in ("", None):
             here = np.flatnonzero(spans["category"] == number)
-            found[here] = _without_category(collector, spans["lane"][here])
+            kind_of[here] = _without_category(collector, spans["lane"][here])
         elif kind is None and counts[number]:
-            what = f"the unknown category {str(category)[:40]!r}" if len(tally) < _MOST_TOLD else "more categories"
+            what = f"the unknown category {str(category)[:40]!r}" if len(tally) < _MOST_NAMED else "more categories"
             tally[f"Events of {what}, shown as scopes"] += counts[number]
-    is_scope = [isinstance(name, str) and name.startswith(_SCOPES) for name in collector.names]
-    found[(found == OP) & np.array(is_scope, np.bool_)[spans["name"]]] = SCOPE
+    is_scope = spans.where("name", (isinstance(name, str) and name.startswith(_SCOPES) for name in collector.names))
+    kind_of[(kind_of == OP) & is_scope] = SCOPE
     for name, kind in _TASKS_OF_MTIA.items():
         if name in collector.names:
-            found[(found == KERNEL) & (spans["name"] == collector.names[name])] = kind
+            kind_of[(kind_of == KERNEL) & (spans["name"] == collector.names[name])] = kind
+    lane = spans["lane"]
     if _OF_HOST_OR_DEVICE in collector.categories:
         shared = spans["category"] == collector.categories[_OF_HOST_OR_DEVICE]
-        found[shared & _in(_processes_with_ops(collector, spans["lane"], found), collector, spans["lane"])] = RUNTIME
-    on_device = _on_devices(collector, spans["lane"], found, {**said.process_names, **said.labels})
-    for host, device in _ON_DEVICE.items():
-        found[(found == host) & on_device] = device
-    return found
-
-
-def _on_devices(collector: Collector, lane: Int32, kind: Int8, labels: Mapping[Any, str]) -> Bool:
-    """Spans of processes that are devices. The first process of a container has the number of a device, and ops."""
+        kind_of[shared & _in_processes(_with_ops(collector, lane, kind_of), collector, spans)] = RUNTIME
+    labels = {**described.process_names, **described.labels}
     named = {pid for pid, _ in collector.lanes if _DEVICE_LABEL.fullmatch(labels.get(pid, ""))}
-    return _in(named - _processes_with_ops(collector, lane, kind), collector, lane)
+    # The first process of a container has the number of a device, and ops.
+    on_device = _in_processes(named - _with_ops(collector, lane, kind_of), collector, spans)
+    for host, device in ON_DEVICE.items():
+        kind_of[(kind_of == host) & on_device] = device
+    return kind_of
 
 
-def _processes_with_ops(collector: Collector, lane: Int32, kind: Int8) -> set[Any]:
+def _with_ops(collector: Collector, lane: Int32, kind: Int8) -> set[Any]:
+    """The processes that have ops."""
     lanes = list(collector.lanes)
     return {lanes[number][0] for number in np.unique(lane[kind == OP]).tolist()}
 
 
-def _in(pids: Collection[Any], collector: Collector, lane: Int32) -> Bool:
-    """Which spans are of one of these processes."""
-    found: Bool = np.array([pid in pids for pid, _ in collector.lanes] or [False], np.bool_)[lane]
-    return found
+def _in_processes(pids: Collection[Any], collector: Collector, spans: Spans) -> Bool:
+    return spans.where("lane", (pid in pids for pid, _ in collector.lanes))
 
 
 def _threads(collector: Collector, spans: Spans, kind: Int8, _: Descriptions) -> tuple[Spans, list[Lane]]:
-    """The spans and lanes, with waits of the host on the threads that waited: Kineto tells these, and no process."""
+    """The spans and lanes, with waits of the host on the threads that waited: Kineto gives no process."""
     if _WAITS_OF_HOST not in collector.categories:
         return spans, list(collector.lanes)
     lanes, lane = list(collector.lanes), spans["lane"].copy()
@@ -158,18 +111,17 @@ def _is_nowhere(pid: Any) -> bool:
     return isinstance(pid, int) and pid < 0
 
 
-def _without_category(collector: Collector, lanes: Any) -> Int8:
-    """Spans without a category are ops, on the host unless their process says otherwise."""
+def _without_category(collector: Collector, lanes: Int32) -> Int8:
+    """Spans without a category are ops, on the host unless their process is that of a device."""
     by_lane = [_OLD_PROCESSES.get(pid, OP) if isinstance(pid, str) else OP for pid, _ in collector.lanes]
-    found: Int8 = np.array(by_lane, np.int8)[lanes]
-    return found
+    return np.array(by_lane, np.int8).take(lanes)
 
 
 def _numbers(collector: Collector, _: Descriptions) -> DeviceNumbers:
-    """The type of device that the events of a file ran on, which its categories tell."""
+    """The type of device that the events of a file ran on, by its categories."""
     names = [str(category).lower() for category in collector.categories]
-    found = [device for begin, device in _DEVICES.items() if any(name.startswith(begin) for name in names)]
-    return DeviceNumbers(found[0] if found else "CUDA")
+    devices = [device for begin, device in _DEVICES.items() if any(name.startswith(begin) for name in names)]
+    return DeviceNumbers(devices[0] if devices else "CUDA")
 
 
 def launches(file: ChosenSpans) -> Columns:
@@ -196,12 +148,12 @@ def _by_flows(file: ChosenSpans) -> Columns:
     """The call, or the op, at which the flow to each event of a device begins: for files without other numbers."""
     pairs, ends = flows_to_devices(file, tuple(LAUNCH_FLOWS))
     track, start_ns = file.host_tracks[pairs["begin_lane"]], file.spans["start_ns"]
-    found: Columns = {}
+    columns: Columns = {}
     for name, kind in (("launch", RUNTIME), ("launcher", OP)):
         begins = rows_at(file.tracks.track, start_ns, np.flatnonzero(file.kind == kind), track, pairs["begin_ns"])
-        found[name] = np.full(len(file), -1, np.int32)
-        found[name][ends[ends >= 0]] = begins[ends >= 0]
-    return found
+        columns[name] = np.full(len(file), -1, np.int32)
+        columns[name][ends[ends >= 0]] = begins[ends >= 0]
+    return columns
 
 
 KINETO = Dialect(lambda _: True, kinds, _numbers, launches, threads=_threads)

@@ -1,4 +1,4 @@
-"""Traces of XLA's profiler, as JAX exports them: spans have no category, but names of threads say what they are."""
+"""Traces of XLA's profiler, as JAX exports them: the name of a span's thread shows what it is."""
 
 from __future__ import annotations
 
@@ -32,37 +32,36 @@ _INSTRUCTION = '"hlo_op"'
 _ROUNDING_NS = 1
 
 
-def _recognise(said: Descriptions) -> bool:
+def _recognise(described: Descriptions) -> bool:
     """Whether a file was written by XLA's profiler."""
-    return any(name.startswith(_HOST) or _DEVICE.fullmatch(name) for name in said.process_names.values())
+    return any(name.startswith(_HOST) or _DEVICE.fullmatch(name) for name in described.process_names.values())
 
 
-def _kinds(collector: Collector, spans: Spans, said: Descriptions, _: Counter[str]) -> Int8:
+def _kinds(collector: Collector, spans: Spans, described: Descriptions, _: Counter[str]) -> Int8:
     """The kind of each span: work and scopes of devices, instructions and Python calls of the host, other calls."""
     lane = spans["lane"]
-    of_lane = np.array(_kinds_of_lanes(collector, said) or [SCOPE], np.int8)
-    found: Int8 = of_lane[lane]
-    runs_instruction = [_INSTRUCTION in text for text in collector.facts.rests]
-    found[(found == SCOPE) & np.array([*runs_instruction, False], np.bool_)[spans["rest"]]] = OP
-    is_call = [isinstance(name, str) and name.startswith(_CALL) for name in collector.names]
-    found[(found == SCOPE) & np.array(is_call or [False], np.bool_)[spans["name"]]] = PYTHON
+    kind = np.array([*_kinds_of_lanes(collector, described), SCOPE], np.int8).take(lane)
+    runs_instruction = spans.where("rest", (_INSTRUCTION in text for text in collector.facts.rests))
+    kind[(kind == SCOPE) & runs_instruction] = OP
+    is_call = spans.where("name", (isinstance(name, str) and name.startswith(_CALL) for name in collector.names))
+    kind[(kind == SCOPE) & is_call] = PYTHON
     of_name = [_work(str(name)) for name in collector.names]
-    works = found == KERNEL
-    found[works] = np.array(of_name or [KERNEL], np.int8)[spans["name"][works]]
+    works = kind == KERNEL
+    kind[works] = np.array(of_name or [KERNEL], np.int8)[spans["name"][works]]
     # On a TPU, a loop has a span around those of its instructions.
-    found[works & _is_around_another(lane, spans["start_ns"], spans["duration_ns"], works)] = DEVICE_SCOPE
-    return found
+    kind[works & _is_around_another(lane, spans["start_ns"], spans["duration_ns"], works)] = DEVICE_SCOPE
+    return kind
 
 
-def _kinds_of_lanes(collector: Collector, said: Descriptions) -> list[int]:
-    devices = {pid for pid, name in said.process_names.items() if _DEVICE.fullmatch(name)}
-    with_streams = {pid for (pid, _), name in said.thread_names.items() if name.startswith(_STREAM)}
-    found = []
+def _kinds_of_lanes(collector: Collector, described: Descriptions) -> list[int]:
+    devices = {pid for pid, name in described.process_names.items() if _DEVICE.fullmatch(name)}
+    with_streams = {pid for (pid, _), name in described.thread_names.items() if name.startswith(_STREAM)}
+    kinds = []
     for pid, tid in collector.lanes:
-        name = said.thread_names.get((pid, tid), "")
+        name = described.thread_names.get((pid, tid), "")
         has_work = name.startswith(_STREAM) if pid in with_streams else name == _OPS
-        found.append(SCOPE if pid not in devices else KERNEL if has_work else DEVICE_SCOPE)
-    return found
+        kinds.append(SCOPE if pid not in devices else KERNEL if has_work else DEVICE_SCOPE)
+    return kinds
 
 
 def _work(name: str) -> int:
@@ -71,7 +70,7 @@ def _work(name: str) -> int:
 
 def _is_around_another(lane: Int32, start_ns: Int64, duration_ns: Int64, among: Bool) -> Bool:
     """Which spans have another one of their lane inside: the next to begin, for the longer one of two comes first."""
-    found: Bool = np.zeros(len(lane), np.bool_)
+    is_around: Bool = np.zeros(len(lane), np.bool_)
     rows = np.flatnonzero(among)
     rows = rows[np.argsort(lane[rows], kind="stable")]
     following = rows[1:]
@@ -79,13 +78,13 @@ def _is_around_another(lane: Int32, start_ns: Int64, duration_ns: Int64, among: 
     until = end_ns[rows[:-1]]
     begins_inside = start_ns[following] < until - _ROUNDING_NS
     inside = (lane[rows[:-1]] == lane[following]) & begins_inside & (end_ns[following] <= until + _ROUNDING_NS)
-    found[rows[:-1][inside]] = True
-    return found
+    is_around[rows[:-1][inside]] = True
+    return is_around
 
 
-def _numbers(_: Collector, said: Descriptions) -> DeviceNumbers:
-    """The type of the devices of a file, and their indices, which the names of their processes tell."""
-    matches: Mapping[Any, Any] = {pid: _DEVICE.fullmatch(name) for pid, name in said.process_names.items()}
+def _numbers(_: Collector, described: Descriptions) -> DeviceNumbers:
+    """The type of the devices of a file, and their indices, from the names of their processes."""
+    matches: Mapping[Any, Any] = {pid: _DEVICE.fullmatch(name) for pid, name in described.process_names.items()}
     index = {pid: int(match[2]) for pid, match in matches.items() if match and isinstance(pid, int)}
     types = [match[1] for match in matches.values() if match]
 

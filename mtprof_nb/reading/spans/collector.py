@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mtprof_nb.model.schema import Columns, Int32, Int64
+from mtprof_nb.reading.spans.growing_columns import GrowingColumns, Numbering, numbers
 from mtprof_nb.reading.spans.span_facts import FactReader
-from mtprof_nb.reading.spans.tables import GrowingColumns, Table, numbers
 from mtprof_nb.reading.spans.times import NeedsDigitsError, exact_ns, to_ns
 from mtprof_nb.reading.text.event_records import Batch
 from mtprof_nb.reading.text.json_stream import EventStream, Part
@@ -35,7 +35,7 @@ LAUNCH_FLOWS = frozenset({"ac2g", "async_cpu_to_gpu", "async_gpu", "cpu_to_cuda"
 MEMORY = "[memory]"
 #: The category of garbage collections, which this package writes.
 _COLLECTION = "garbage_collection"
-#: Beginnings of names of instants that tell of the recording itself.
+#: Beginnings of names of instants about the recording itself.
 _OF_RECORDING = ("Iteration Start", "Record Window End")
 
 
@@ -73,7 +73,7 @@ class Collector:
 
     def __init__(self, stream: EventStream, facts: FactReader) -> None:
         self._stream = stream
-        self.names, self.categories, self.lanes, self.ids = Table(), Table(), Table(), Table()
+        self.names, self.categories, self.lanes, self.ids = Numbering(), Numbering(), Numbering(), Numbering()
         self.facts = facts
         #: One row for each span: place in the file, name, category, lane, start_ns, duration_ns, and facts of `args`.
         self.spans = GrowingColumns()
@@ -178,11 +178,11 @@ class Collector:
         """Positions of category, name and identifier, which an asynchronous span and its end have in common."""
         columns = (batch.members[key] for key in ("ph", "name", "id"))
         category = "" if batch.category is None else str(batch.category)
-        found = [
+        keys = [
             self.ids[category, str(name), str(number)] if one == phase else -1
             for one, name, number in zip(*columns, strict=True)
         ]
-        return np.array(found, np.int32)
+        return np.array(keys, np.int32)
 
     def _add_timed(self, timed: _Timed) -> None:
         batch, at_ns = timed.batch, timed.at_ns
@@ -191,8 +191,8 @@ class Collector:
         elif timed.sort in _SPANS:
             self._add_spans(timed)
         elif timed.sort == _DESCRIPTION:
-            found = zip(*(batch.members[key] for key in ("pid", "tid", "name")), strict=True)
-            self.metadata += [(*one, batch.args_of(position)) for position, one in enumerate(found)]
+            described = zip(*(batch.members[key] for key in ("pid", "tid", "name")), strict=True)
+            self.metadata += [(*one, batch.args_of(position)) for position, one in enumerate(described)]
         elif timed.sort == _FLOW:
             self._add_flows(batch, at_ns)
         elif timed.sort == _INSTANT:

@@ -10,8 +10,7 @@ from typing import Any
 
 from mtprof_nb.model.trace import Recorded
 from mtprof_nb.reading.spans.collector import Collector
-from mtprof_nb.reading.text.event_records import json_text
-from mtprof_nb.reading.text.small_json import parsed
+from mtprof_nb.reading.text.event_records import json_text, parsed
 
 #: Members of a file that are no metadata of the user.
 _OF_FILE = {
@@ -34,25 +33,25 @@ class Descriptions:
 
 def descriptions(collector: Collector) -> Descriptions:
     """The names that the file gives."""
-    found = Descriptions()
+    texts = Descriptions()
     for pid, tid, name, args in collector.metadata:
         try:
-            _describe(found, pid, tid, str(name), args)
+            _describe(texts, pid, tid, str(name), args)
         except TypeError:  # a number that is a list or an object
             collector.left_out["Descriptions of no process or thread, left out"] += 1
-    return found
+    return texts
 
 
-def _describe(found: Descriptions, pid: Any, tid: Any, name: str, args: Mapping[str, Any]) -> None:
+def _describe(texts: Descriptions, pid: Any, tid: Any, name: str, args: Mapping[str, Any]) -> None:
     text = args.get("name" if name.endswith("name") else "labels")
     if name == "process_name":
-        found.process_names[pid] = _string(text)
+        texts.process_names[pid] = _string(text)
     elif name == "process_labels":
-        found.labels[pid] = _string(text)
+        texts.labels[pid] = _string(text)
     elif name == "thread_name":
-        found.thread_names[pid, tid] = _string(text).strip()
+        texts.thread_names[pid, tid] = _string(text).strip()
     elif "value" in args and not _OF_VIEWERS.fullmatch(name):
-        found.metadata.setdefault(pid, {})[name] = json_text(args["value"])
+        texts.metadata.setdefault(pid, {})[name] = json_text(args["value"])
 
 
 def _string(value: Any) -> str:
@@ -63,15 +62,11 @@ def _string(value: Any) -> str:
 
 def metadata_of(document: Mapping[str, Any]) -> dict[str, str]:
     """Members of the file that describe the recording: key to JSON text."""
-    kept = {
-        key: value
-        for key, value in document.items()
-        if key not in _OF_FILE and (key, value) != ("deviceProperties", [])
-    }
-    return {key: json.dumps(value) for key, value in kept.items()}
+    kept = [pair for pair in document.items() if pair[0] not in _OF_FILE and pair != ("deviceProperties", [])]
+    return {key: json.dumps(value) for key, value in kept}
 
 
-def base_ns(document: Mapping[str, Any]) -> int:
+def base_of(document: Mapping[str, Any]) -> int:
     """The moment from which the file counts its times."""
     base = document.get("baseTimeNanoseconds", 0)
     try:

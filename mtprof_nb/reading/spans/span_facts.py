@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mtprof_nb.model.schema import Bool, Columns, Int32
-from mtprof_nb.reading.spans.tables import Table, numbers
+from mtprof_nb.reading.spans.growing_columns import Numbering, numbers
 from mtprof_nb.reading.text.event_records import Batch, How, json_text
 
 #: Categories of the host, whose further members are keywords of the user, and that of the allocator's records.
@@ -52,7 +52,7 @@ _OF_ALLOCATIONS = {
     "Total Allocated": "total",
     "Total Reserved": "reserved",
 }
-#: Members that say nothing new: numbers of the file's own, and what others say too.
+#: Members that add nothing: numbers of the file's own, and repetitions of other members.
 _SKIPPED = frozenset(
     {
         *("Ev Idx", "Profiler Event Index", "Trace name", "Trace iteration", "finished"),
@@ -73,14 +73,14 @@ class FactReader:
 
     def __init__(self) -> None:
         #: For each fact that is a text, its values; `shape` has triples of dims, types and strides.
-        self.texts: dict[str, Table] = {}
+        self.texts: dict[str, Numbering] = {}
         #: For each tuple of keys the tuples of their values. One count numbers the values of all.
-        self._rests: dict[tuple[str, ...], Table] = {}
+        self._rests: dict[tuple[str, ...], Numbering] = {}
         self._count = count()
 
     def columns(self, batch: Batch) -> Columns:
         """Columns of the facts of the spans of a batch, and `rest`."""
-        found: Columns = {}
+        facts: Columns = {}
         inputs: dict[str, Sequence[bytes]] = {}
         numbers_of = _numbers_of(batch.category)
         for key, column in batch.args.items():
@@ -88,23 +88,23 @@ class FactReader:
             if fact in _INPUTS:
                 inputs[fact] = column
             elif how is How.NUMBER:
-                found[fact] = np.maximum(found[fact], numbers(column)) if fact in found else numbers(column)
+                facts[fact] = np.maximum(facts[fact], numbers(column)) if fact in facts else numbers(column)
             else:
-                found[fact] = self._table(fact).positions(column, absent=how.empty)
+                facts[fact] = self._table(fact).positions(column, absent=how.empty)
         if "dims" in inputs:
-            found["shape"] = self._shapes(inputs, len(batch))
+            facts["shape"] = self._shapes(inputs, len(batch))
         if batch.plain or batch.others:
-            found["rest"] = self._rest(batch)
-        return found
+            facts["rest"] = self._rest(batch)
+        return facts
 
     @cached_property
     def rests(self) -> list[str]:
         """For each number in a column `rest`, the members that are no facts: a JSON object of JSON texts."""
-        found: dict[int, str] = {}
+        texts: dict[int, str] = {}
         for keys, rows in self._rests.items():
             begins = [f"{json.dumps(key)}: " for key in keys]
-            found |= {number: _object_of_texts(begins, values) for values, number in rows.items()}
-        return [found[number] for number in range(len(found))]
+            texts |= {number: _object_of_texts(begins, values) for values, number in rows.items()}
+        return [texts[number] for number in range(len(texts))]
 
     def allocations(self, batch: Batch) -> Columns:
         """Columns of the facts of the allocator's records."""
@@ -113,25 +113,25 @@ class FactReader:
 
     @staticmethod
     def has_size(batch: Batch, facts: Columns) -> Bool:
-        """Which of the allocator's records tell how many bytes they are about."""
+        """Which of the allocator's records have a valid number of bytes."""
         sizes = batch.column("Bytes")
         if sizes is None:
             return np.zeros(len(batch), np.bool_)
         is_valid: Bool = facts["nbytes"] != -1
-        # A release of one byte looks like a size that is none, but tells its device.
+        # A release of one byte looks like a size that is none, but has a device.
         for row in np.flatnonzero(~is_valid).tolist():
             is_valid[row] = sizes[row] == -1 and any(column[row] != -1 for column in facts.values())
         return is_valid
 
-    def _table(self, fact: str) -> Table:
+    def _table(self, fact: str) -> Numbering:
         """The values of a fact that is a text."""
-        return self.texts.setdefault(fact, Table())
+        return self.texts.setdefault(fact, Numbering())
 
     def _shapes(self, inputs: Mapping[str, Sequence[bytes]], count: int) -> Int32:
         nothing = (b"",) * count
-        found = self._table("shape").positions_of_rows(*(inputs.get(one, nothing) for one in _INPUTS))
-        found[[not dims for dims in inputs["dims"]]] = -1
-        return found
+        shape = self._table("shape").positions_of_rows(*(inputs.get(one, nothing) for one in _INPUTS))
+        shape[[not dims for dims in inputs["dims"]]] = -1
+        return shape
 
     def _rest(self, batch: Batch) -> Int32:
         keys = batch.plain_keys
@@ -141,24 +141,24 @@ class FactReader:
             return np.array([self._rest_of(members) for members in each], np.int32)
         table = self._values_of(keys)
         try:
-            found = np.fromiter(map(table.__getitem__, batch.plain), np.int32, len(batch.plain))
+            rest = np.fromiter(map(table.__getitem__, batch.plain), np.int32, len(batch.plain))
         except TypeError:  # a list or an object, where there was a plain value before
-            found = np.array([table[tuple(map(_hashable, row))] for row in batch.plain], np.int32)
+            rest = np.array([table[tuple(map(_hashable, row))] for row in batch.plain], np.int32)
         nothing = table.get((b"",) * len(keys))
-        return found if nothing is None else np.where(found == nothing, np.int32(-1), found)
+        return rest if nothing is None else np.where(rest == nothing, np.int32(-1), rest)
 
     def _rest_of(self, members: Mapping[str, Any]) -> int:
         values = tuple(map(_hashable, members.values()))
         return self._values_of(tuple(members))[values] if any(value != b"" for value in values) else -1
 
-    def _values_of(self, keys: tuple[str, ...]) -> Table:
-        return self._rests.setdefault(keys, Table(self._count))
+    def _values_of(self, keys: tuple[str, ...]) -> Numbering:
+        return self._rests.setdefault(keys, Numbering(self._count))
 
 
 def _object_of_texts(begins: Sequence[str], values: Sequence[Any]) -> str:
     """A JSON object of JSON texts, as `json.dumps` writes it; `begins` has its keys and colons."""
-    found = zip(begins, values, strict=True)
-    members = [begin + encode_basestring_ascii(json_text(value)) for begin, value in found if value != b""]
+    pairs = zip(begins, values, strict=True)
+    members = [begin + encode_basestring_ascii(json_text(value)) for begin, value in pairs if value != b""]
     return f"{{{', '.join(members)}}}"
 
 
@@ -167,7 +167,7 @@ def _hashable(value: Any) -> Any:
 
 
 def _numbers_of(category: Any) -> str:
-    """Which members are numbers beside those that always are: of "host", "memory", "device", or "any" of them."""
+    """Which further members are numbers: those of "host", "memory", "device", or "any" of them."""
     if category in _HOST:
         return "host"
     if category in _NO_CATEGORY:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.model.schema import Columns, Int64
+from mtprof_nb.model.schema import Bool, Columns, Int64
 from mtprof_nb.reading.spans.collector import Collector
-from mtprof_nb.reading.spans.tables import GrowingColumns
+from mtprof_nb.reading.spans.growing_columns import GrowingColumns
 
 _NEEDED_OFTEN = ("name", "category", "lane", "start_ns", "duration_ns")
 _COMPLETE, _NESTED, _ASYNC = range(3)
@@ -35,13 +36,17 @@ class Spans:
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         """A column; -1 in each row where no span has this fact."""
-        found: npt.NDArray[Any] | None = self.columns.get(name)
-        if found is None:
-            found = self.collected.whole(name).take(self.rows) if name in self else np.full(len(self), -1, np.int64)
-        return found
+        column: npt.NDArray[Any] | None = self.columns.get(name)
+        if column is None:
+            column = self.collected.whole(name).take(self.rows) if name in self else np.full(len(self), -1, np.int64)
+        return column
 
     def __contains__(self, name: str) -> bool:
         return name in self.columns or name in self.collected.names
+
+    def where(self, name: str, accepted: Iterable[bool]) -> Bool:
+        """Which spans have in a column the number of an accepted entry; `accepted` is in order of the numbers."""
+        return np.array([*accepted, False], np.bool_).take(self[name])
 
     def take(self, rows: Int64) -> Spans:
         """The spans at `rows`, in that order."""
@@ -75,12 +80,10 @@ def _order(start_ns: Int64, duration_ns: Int64, place: Int64) -> Int64:
 
 
 def _ranked_places(columns: Columns, collector: Collector) -> Int64:
-    """Places in the file, those of Python calls first: the op that a call runs has the same times in a coarse clock."""
+    """Places in the file, Python calls first: in a coarse clock, a call and the op that it runs have equal times."""
     is_call = [category in _PYTHON_CALLS for category in collector.categories]
     place: Int64 = collector.spans.whole("place")
-    return (
-        place - np.array(is_call or [False], np.bool_)[columns["category"]] * collector.count if any(is_call) else place
-    )
+    return place - np.array([*is_call, False]).take(columns["category"]) * collector.count if any(is_call) else place
 
 
 def _ended(collector: Collector, problems: Counter[str]) -> Columns:
@@ -97,10 +100,10 @@ def _ended(collector: Collector, problems: Counter[str]) -> Columns:
             for one, other in ((key, key), ("start_ns", "at_ns"), ("place", "place"))
         )
         end_of, lonely = _paired(keys, moments, places, len(begins))
-        found = end_of >= 0
-        end_ns = np.where(found, np.append(ends["at_ns"][chosen], last_ns)[end_of], last_ns)
+        has_end = end_of >= 0
+        end_ns = np.where(has_end, np.append(ends["at_ns"][chosen], last_ns)[end_of], last_ns)
         duration_ns[begins] = end_ns - columns["start_ns"][begins]
-        problems["Spans without an end, which end with the file"] += int((~found).sum())
+        problems["Spans without an end, which end with the file"] += int((~has_end).sum())
         problems["Ends of spans that never began, left out"] += lonely
     return {"duration_ns": duration_ns, "is_async": (columns["open"] == _ASYNC).astype(np.int8)}
 
@@ -110,7 +113,7 @@ def _paired(keys: Int64, moments: Int64, places: Int64, begins: int) -> tuple[In
 
     Of the spans with one key, the one that began last ends first.
     """
-    found = np.full(begins, -1, np.int64)
+    end_of = np.full(begins, -1, np.int64)
     open_rows: dict[int, list[int]] = {}
     lonely = 0
     key_of = keys.tolist()
@@ -119,7 +122,7 @@ def _paired(keys: Int64, moments: Int64, places: Int64, begins: int) -> tuple[In
         if row < begins:
             rows.append(row)
         elif rows:
-            found[rows.pop()] = row - begins
+            end_of[rows.pop()] = row - begins
         else:
             lonely += 1
-    return found, lonely
+    return end_of, lonely

@@ -29,7 +29,7 @@ class NeedsDigitsError(Exception):
 def to_ns(values: Sequence[Any] | npt.NDArray[np.float64], *, has_digits: bool) -> tuple[Int64, Bool | None]:
     """Nanoseconds of each time, and which of them are valid; None if all are.
 
-    `NeedsDigitsError` where the digits would tell more, unless the caller says that there are no more.
+    `NeedsDigitsError` where the digits in the file are more exact, unless `has_digits`: these are all.
     """
     kinds: set[type] = set()
     if not isinstance(values, np.ndarray):
@@ -39,10 +39,10 @@ def to_ns(values: Sequence[Any] | npt.NDArray[np.float64], *, has_digits: bool) 
         if kinds in ({bytes}, {str}) and (exact := _three_decimals(values)) is not None:
             return exact, None
     if kinds <= {int, float}:
-        found = _doubles(values)
-        if (small := exact_ns(found)) is not None:
+        doubles = _doubles(values)
+        if (small := exact_ns(doubles)) is not None:
             return small, None
-        if not has_digits and np.isfinite(found).all():
+        if not has_digits and np.isfinite(doubles).all():
             raise NeedsDigitsError
     each = [_one(value) for value in values]
     valid = np.array([ns is not None for ns in each], np.bool_)
@@ -50,22 +50,22 @@ def to_ns(values: Sequence[Any] | npt.NDArray[np.float64], *, has_digits: bool) 
 
 
 def exact_ns(times: npt.NDArray[np.float64]) -> Int64 | None:
-    """Nanoseconds of times that are small enough to tell them; None if one is larger, or is no number."""
+    """Nanoseconds of times that are small enough for a double to hold them; None if one is larger, or is no number."""
     if not (times.min(initial=0) > -_EXACT and times.max(initial=0) < _EXACT):
         return None
     # The fraction is exact, and so is a whole number of nanoseconds: their product with the whole time is not.
     fraction, whole = np.modf(times)
-    found: Int64 = (whole * 1000 + np.rint(fraction * 1000)).astype(np.int64)
-    return found
+    ns: Int64 = (whole * 1000 + np.rint(fraction * 1000)).astype(np.int64)
+    return ns
 
 
 def _integers(values: Sequence[int]) -> Int64 | None:
     """The values, None if one of them is too large for a time."""
     try:
-        found = np.frombuffer(struct.pack(f"{len(values)}q", *values), np.int64)
+        integers = np.frombuffer(struct.pack(f"{len(values)}q", *values), np.int64)
     except struct.error:  # a larger number
         return None
-    return found if found.min() >= -_LARGEST and found.max() <= _LARGEST else None
+    return integers if integers.min() >= -_LARGEST and integers.max() <= _LARGEST else None
 
 
 def _three_decimals(values: Sequence[Any]) -> Int64 | None:
@@ -74,10 +74,10 @@ def _three_decimals(values: Sequence[Any]) -> Int64 | None:
     if not _THREE_DECIMALS.fullmatch(text):
         return None
     try:
-        found = np.array(list(map(int, text.translate(None, b'."').split(b" "))), np.int64)
+        ns = np.array(list(map(int, text.translate(None, b'."').split(b" "))), np.int64)
     except OverflowError:
         return None
-    return found if found.max() <= _LARGEST * 1000 else None
+    return ns if ns.max() <= _LARGEST * 1000 else None
 
 
 def _doubles(values: Sequence[Any] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -90,7 +90,7 @@ def _doubles(values: Sequence[Any] | npt.NDArray[np.float64]) -> npt.NDArray[np.
 
 
 def _one(value: Any) -> int | None:
-    """Nanoseconds of one time, None for what is none."""
+    """Nanoseconds of one time; None for a value that is no time."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):

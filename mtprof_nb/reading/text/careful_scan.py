@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple
-
-from mtprof_nb.reading.text.text_buffer import TextBuffer
 
 #: How an event begins.
 _EVENT = re.compile(r'\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s*:')
@@ -53,6 +52,49 @@ def byte_length(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
 
 
+class TextBuffer:
+    """The text of a file that is not decoded yet.
+
+    It grows at its end by blocks of the file, and shrinks at its beginning as text is used up.
+    """
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self.content = b""
+        #: The position in the file's text of the first byte of `content`.
+        self.offset = 0
+        #: How many bytes of the text that was used up are no UTF-8.
+        self.no_text = 0
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def more(self) -> bool:
+        """Add blocks until the content has doubled at least; False if the file has ended."""
+        blocks = [block for block in [next(self._blocks, b"")] if block]
+        wanted = len(self.content)
+        while blocks and sum(map(len, blocks)) < wanted and (block := next(self._blocks, b"")):
+            blocks.append(block)
+        self.content = b"".join([self.content, *blocks])
+        return bool(blocks)
+
+    def drop(self, count: int) -> None:
+        """Remove `count` bytes at the beginning: whole characters."""
+        if not self.content.isascii():
+            text = decoded(self.content[:count])
+            self.no_text += count - len(text.encode("utf-8", "ignore"))
+        self.content = self.content[count:]
+        self.offset += count
+
+    def rest(self, most: int) -> bytes:
+        """The whole rest of the file, `most` bytes of it at most; the buffer is empty afterwards."""
+        while len(self.content) < most and self.more():
+            pass
+        whole = self.content[:most]
+        self.drop(len(self.content))
+        return whole
+
+
 @dataclass
 class CarefulScan:
     """Takes events from a buffer, one by one. A damaged place is an error, or skipped with `skips_damage`."""
@@ -82,23 +124,27 @@ class CarefulScan:
         while self.buffer.offset < end:
             position = _behind(_BETWEEN, text, position)
             if position == len(text) or position > _PIECE:
-                self.buffer.drop(byte_length(text[:position]))
+                self._drop(text, position)
                 text, position = text[position:], 0
                 if not text and not self.buffer.more():
                     return True
                 text = text or decoded(self.buffer.content)
             elif text[position] == "]":
-                self.buffer.drop(byte_length(text[:position]))
+                self._drop(text, position)
                 return True
             else:
                 entry, text, position = self._entry(text, position)
                 if isinstance(entry, dict):
                     events.append(entry)
-        self.buffer.drop(byte_length(text[:position]))
+        self._drop(text, position)
         return False
 
     def _drop(self, text: str, position: int) -> None:
         self.buffer.drop(byte_length(text[:position]))
+
+    def _byte(self, text: str, position: int) -> int:
+        """The byte of the file at `position` of the buffer's text."""
+        return self.buffer.offset + byte_length(text[:position])
 
     def _entry(self, text: str, position: int) -> tuple[Any, str, int]:
         """The entry at `position`, the text, which may have grown, and the position behind the entry."""
@@ -121,8 +167,8 @@ class CarefulScan:
         """The entry at `position`, with replaced characters for bytes that are no UTF-8, and the position behind it."""
         entry, end = self._decoded(text, position)
         own = text[position:end]
-        legible = own if own.isascii() else own.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        return (entry if legible == own else self._decoded(legible, 0)[0]), end
+        in_utf8 = own if own.isascii() else own.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return (entry if in_utf8 == own else self._decoded(in_utf8, 0)[0]), end
 
     def _decoded(self, text: str, position: int) -> tuple[Any, int]:
         try:
@@ -151,10 +197,7 @@ class CarefulScan:
     def _skip(self, text: str, position: int, error: Exception) -> tuple[str, int]:
         """Note the damage at `position`, and go on where the next event begins."""
         reached = min(error.pos, len(text)) if isinstance(error, json.JSONDecodeError) else position
-        byte, begin = (
-            self.buffer.offset + byte_length(text[:reached]),
-            self.buffer.offset + byte_length(text[:position]),
-        )
+        byte, begin = self._byte(text, reached), self._byte(text, position)
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply, or a number too long"
         if not self.skips_damage:
             raise DamageError(Damage(byte, 0, reason))
@@ -162,17 +205,13 @@ class CarefulScan:
         while not (following := _EVENT.search(text, position)):
             # An event may begin at the very end of the text.
             self._drop(text, max(len(text) - _NEAR, position))
-            if not self.buffer.more():
-                following = None
-                break
+            is_longer = self.buffer.more()
             text, position = decoded(self.buffer.content), 0
+            if not is_longer:
+                break
         self.reaches_end = following is None
-        if following is None:
-            text = decoded(self.buffer.content)
-            position = len(text)
-        else:
-            position = following.start()
-        self.note(Damage(byte, self.buffer.offset + byte_length(text[:position]) - begin, reason))
+        position = len(text) if following is None else following.start()
+        self.note(Damage(byte, self._byte(text, position) - begin, reason))
         return text, position
 
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from importlib.util import find_spec
 from math import isfinite
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
@@ -94,11 +96,11 @@ class Batch:
 
     def args_of(self, position: int) -> dict[str, Any]:
         """The members of `args` of one event that are plain values or JSON texts."""
-        found = {key: column[position] for key, column in self.args.items() if column[position] != b""}
+        args = {key: column[position] for key, column in self.args.items() if column[position] != b""}
         if self.plain:
             plain = zip(self.plain_keys, self.plain[position], strict=True)
-            found |= {key: value for key, value in plain if value != b""}
-        return found | dict(self.others[position]) if self.others else found
+            args |= {key: value for key, value in plain if value != b""}
+        return args | dict(self.others[position]) if self.others else args
 
 
 def json_text(value: Any) -> str:
@@ -111,12 +113,26 @@ def json_text(value: Any) -> str:
     return json.dumps(value, default=float)
 
 
-class Decoder(Protocol):
-    """Decodes JSON; `ValueError` where it cannot."""
+@cache
+def json_decoder() -> Callable[[bytes], Any]:
+    """The function of msgspec where it is installed, else `json.loads`; `ValueError` for a text that is no JSON."""
+    if find_spec("msgspec") is None:
+        return json.loads
+    import msgspec
 
-    def document(self, text: bytes) -> Any:
-        """Any JSON text as Python objects."""
-        ...
+    return msgspec.json.decode
+
+
+def parsed(text: bytes) -> Any:
+    """The value of a small JSON text inside a file; None for a text that is no JSON."""
+    try:
+        return json_decoder()(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+
+
+class Decoder(Protocol):
+    """Decodes events; `ValueError` where it cannot."""
 
     def batches(self, text: bytes, how: HowOf, wanted: Wanted) -> list[Batch]:
         """The events of the text of a list."""

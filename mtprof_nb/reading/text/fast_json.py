@@ -51,10 +51,6 @@ class FastDecoder:
         self._args = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
         self._typed: dict[tuple[Wanted, bool], _Typed] = {}
 
-    def document(self, text: bytes) -> Any:
-        """Any JSON text as Python objects."""
-        return msgspec.json.decode(text)
-
     def batches(self, text: bytes, how: HowOf, wanted: Wanted) -> list[Batch]:
         """The events of the text of a list. With `digits`, the times `ts` are the bytes that stand there."""
         known = 0
@@ -71,13 +67,13 @@ class FastDecoder:
         if not has_category.any():
             return self._types(wanted, has_category=False).batches(text)
         texts = self._texts.decode(text)
-        found = []
+        batches = []
         for kind in (True, False):
             rows = np.flatnonzero(has_category == kind)
             if len(rows):
                 own = b"[%b]" % b",".join([texts[row] for row in rows.tolist()])
-                found += self._types(wanted, has_category=kind).batches(own, rows)
-        return found
+                batches += self._types(wanted, has_category=kind).batches(own, rows)
+        return batches
 
     def _types(self, wanted: Wanted, *, has_category: bool) -> _Typed:
         key = wanted, has_category
@@ -115,7 +111,7 @@ class _Typed:
 
     def __init__(self, members: dict[str | None, _Members], wanted: Wanted) -> None:
         self._categories = [
-            _Counted(category) if category in wanted.counted else _Whole(category, known, wanted.digits)
+            _Category(category, known, wanted.digits, is_counted=category in wanted.counted)
             for category, known in members.items()
         ]
         types = [one.type for one in self._categories]
@@ -136,38 +132,28 @@ class _Typed:
         order = np.argsort(number, kind="stable")
         events = itemgetter(*order.tolist())(events)
         order = order if rows is None else rows[order]
-        found, end = [], 0
+        batches, end = [], 0
         for one, count in enumerate(np.bincount(number).tolist()):
             begin, end = end, end + count
             if count:
-                found.append(self._batch(one, order[begin:end], events[begin:end]))
-        return found
+                batches.append(self._batch(one, order[begin:end], events[begin:end]))
+        return batches
 
     def _batch(self, number: int, rows: Int64, events: Sequence[Any]) -> Batch:
         if number == len(self._categories):
-            msg = "a category that stands for no other"
+            msg = "an event of an unknown category"
             raise ValueError(msg)
         return self._categories[number].batch(rows, events)
 
 
-class _Counted:
-    """Makes batches of events that are only counted."""
-
-    def __init__(self, category: str | None) -> None:
-        self.category = category
-        self.type = _counted_type(category)
-
-    def batch(self, rows: Int64, _events: Sequence[Any]) -> Batch:
-        return Batch(self.category, rows, {}, {})
-
-
-class _Whole:
+class _Category:
     """Makes batches of the events of a category. Facts have the first places in `args`, plain values the next."""
 
-    def __init__(self, category: str | None, known: _Members, digits: bool) -> None:
+    def __init__(self, category: str | None, known: _Members, digits: bool, *, is_counted: bool) -> None:
         known = tuple(sorted(known, key=_order))
         self.category = category
-        self.type = _event_type(category, known, digits)
+        self.type = _counted_type(category) if is_counted else _event_type(category, known, digits)
+        self._is_counted = is_counted
         self._digits = digits
         facts = [(key, _is_raw(how, is_plain), how.empty) for key, how, is_plain in known if how not in _LAST]
         self._facts = [(key, is_raw, _NOTHING if is_raw else empty) for key, is_raw, empty in facts]
@@ -176,6 +162,8 @@ class _Whole:
         self._plain_of = itemgetter(slice(len(self._facts), len(self._facts) + len(self._plain_keys)))
 
     def batch(self, rows: Int64, events: Sequence[Any]) -> Batch:
+        if self._is_counted:
+            return Batch(self.category, rows, {}, {})
         *columns, args = zip(*map(astuple, events), strict=True)
         members = dict(zip(MEMBERS, columns, strict=True))
         if self._digits:
@@ -190,7 +178,7 @@ class _Whole:
         return Batch(self.category, rows, members, facts, self._plain_keys, self._plain(values, value_columns))
 
     def _columns(self, columns: Iterator[tuple[Any, ...]]) -> Iterator[tuple[str, Sequence[Any]]]:
-        """The columns of facts that some event has: takes those of all facts."""
+        """The columns of facts that some event has; takes the columns of all facts from `columns`."""
         for (key, is_raw, empty), column in zip(self._facts, columns, strict=False):
             if column[0] != empty or column.count(empty) < len(column):
                 yield key, list(map(bytes, column)) if is_raw else column
@@ -207,8 +195,8 @@ class _Whole:
 
 def _events_before(error: msgspec.ValidationError) -> int:
     """How many events of a list are valid before the first that is not."""
-    found = _PLACE.search(str(error))
-    return int(found[1]) if found else 0
+    place = _PLACE.search(str(error))
+    return int(place[1]) if place else 0
 
 
 def _doubles(values: Sequence[Any]) -> Any:
@@ -217,12 +205,12 @@ def _doubles(values: Sequence[Any]) -> Any:
     if type(values[0]) is not float:
         return values
     try:
-        # In msgpack, each double has nine bytes. The first of them says that it is one, and so where the next begins.
+        # In msgpack, each double has nine bytes. The first of them is its type.
         header = 1 if count < 1 << 4 else 3 if count < 1 << 16 else 5
-        found = np.frombuffer(_TO_MSGPACK.encode(values), _DOUBLE, count, header)
+        decoded = np.frombuffer(_TO_MSGPACK.encode(values), _DOUBLE, count, header)
     except (OverflowError, ValueError):
         return values
-    return found["value"].astype(np.float64) if (found["type"] == _IS_DOUBLE).all() else values
+    return decoded["value"].astype(np.float64) if (decoded["type"] == _IS_DOUBLE).all() else values
 
 
 def _order(member: tuple[str, How, bool]) -> int:

@@ -15,10 +15,9 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from mtprof_nb.reading.text.careful_scan import CarefulScan, Damage, byte_length, decoded
-from mtprof_nb.reading.text.event_records import Batch, Decoder, HowOf, Wanted
+from mtprof_nb.reading.text.careful_scan import CarefulScan, Damage, TextBuffer, byte_length, decoded
+from mtprof_nb.reading.text.event_records import Batch, Decoder, HowOf, Wanted, json_decoder
 from mtprof_nb.reading.text.plain_json import PlainDecoder, batches_of
-from mtprof_nb.reading.text.text_buffer import TextBuffer
 
 #: How an event ends and the next one begins.
 _CUT = re.compile(rb'\}(\s*,\s*)\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id|bp|s)"\s*:')
@@ -74,7 +73,8 @@ class EventStream:
         self._decoder = decoder
         self._how = how
         self._buffer = TextBuffer(blocks)
-        self._scan = CarefulScan(self._buffer, skips_damage)
+        #: Finds damaged places, and counts what is not quite JSON.
+        self.scan = CarefulScan(self._buffer, skips_damage)
         #: Requests for the next parts.
         self.wanted = Wanted()
         #: Members of the file beside its events; complete after the last part.
@@ -85,26 +85,6 @@ class EventStream:
         #: Bytes behind the end of the trace.
         self.trailing = 0
         self.has_second_list = False
-
-    @property
-    def damages(self) -> list[Damage]:
-        """Damaged places that were skipped."""
-        return self._scan.damages
-
-    @property
-    def odd(self) -> int:
-        """Events that JSON forbids and that could be read."""
-        return self._scan.odd
-
-    @property
-    def no_events(self) -> int:
-        """Entries of the list that are no objects."""
-        return self._scan.no_events
-
-    @property
-    def no_text(self) -> int:
-        """Bytes that are no UTF-8."""
-        return self._buffer.no_text
 
     def parts(self) -> Iterator[Part]:
         """The events in the order of the file."""
@@ -117,7 +97,7 @@ class EventStream:
                 continue
             part, ended = self._fast_part(cut) if cut else (None, False)
             if part is None:
-                entries, ended = self._scan.take(cut.start() + 1 if cut else max(len(self._buffer), 1))
+                entries, ended = self.scan.take(cut.start() + 1 if cut else max(len(self._buffer), 1))
                 part = Part(batches_of(entries, self._how))
             yield part
             # The next part fits into the processor's cache if this one has left it.
@@ -129,9 +109,9 @@ class EventStream:
         content, end = self._buffer.content, len(self._buffer)
         for _ in range(64):
             end = content.rfind(b"}", 0, end)
-            found = _CUT.match(content, end) if end >= 0 else None
-            if found or end < 0:
-                return found
+            cut = _CUT.match(content, end) if end >= 0 else None
+            if cut or end < 0:
+                return cut
         return None
 
     def _fast_part(self, cut: re.Match[bytes]) -> tuple[Part | None, bool]:
@@ -160,15 +140,15 @@ class EventStream:
         first: re.Match[bytes] | None = None
         position = 0
         for _ in range(_MOST_TRIES):
-            found = self._search(position)
-            if found is None:
+            begin = self._search(position)
+            if begin is None:
                 break
-            first, position = first or found, found.end()
+            first, position = first or begin, begin.end()
             try:
-                self.document = _members(self._decoder, buffer.content[: found.end()] + b"]}")
+                self.document = _members(buffer.content[: begin.end()] + b"]}")
             except (ValueError, RecursionError):
                 continue
-            buffer.drop(found.end())
+            buffer.drop(begin.end())
             return True
         self._complain(first)
         if first is not None:
@@ -177,32 +157,32 @@ class EventStream:
 
     def _search(self, position: int) -> re.Match[bytes] | None:
         """The next place where the list of events may begin; the buffer then holds all text before it."""
-        while not (found := _LIST.search(self._buffer.content, position)):
+        while not (begin := _LIST.search(self._buffer.content, position)):
             position = max(position, len(self._buffer) - _NEAR)
             if len(self._buffer) > _LONGEST or not self._buffer.more():
                 return None
-        return found
+        return begin
 
     def _complain(self, first: re.Match[bytes] | None) -> None:
         """Note why the text before the events is no JSON; `NoTraceError` if there are no events."""
         content = self._buffer.content if first is None else self._buffer.content[: first.end()] + b"]}"
         try:
-            found = _members(PlainDecoder(), content)
+            members = _members(content)
         except json.JSONDecodeError as error:
             byte = self._buffer.offset + byte_length(decoded(content)[: error.pos])
             damage = Damage(byte, len(content) if first is None else first.end(), error.msg)
         except (ValueError, RecursionError) as error:
             damage = Damage(self._buffer.offset, len(content), str(error))
         else:
-            raise NoTraceError(found)
-        self._scan.note(damage)
+            raise NoTraceError(members)
+        self.scan.note(damage)
 
     def _close(self) -> None:
         """Read the members behind the events."""
         self.is_closed = self._buffer.content.startswith(b"]")
         if not self.is_closed:
-            if not self.is_bare_list and not self._scan.reaches_end:
-                self._scan.note(Damage(self._buffer.offset, 0, "the file ends early"))
+            if not self.is_bare_list and not self.scan.reaches_end:
+                self.scan.note(Damage(self._buffer.offset, 0, "the file ends early"))
             return
         begin, rest = self._buffer.offset, self._buffer.rest(_LONGEST)[1:]
         if self.is_bare_list:
@@ -211,26 +191,26 @@ class EventStream:
         opening = '{"traceEvents":0'
         text = opening + decoded(rest)
         try:
-            found, end = _LENIENT.raw_decode(text)
+            members, end = _LENIENT.raw_decode(text)
         except (ValueError, RecursionError) as error:
             reached = error.pos - len(opening) if isinstance(error, json.JSONDecodeError) else 0
             reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
             byte = begin + 1 + byte_length(text[len(opening) : len(opening) + max(reached, 0)])
-            self._scan.note(Damage(byte, len(rest), reason))
+            self.scan.note(Damage(byte, len(rest), reason))
             return
         self.trailing = len(text[end:].strip())
-        self.has_second_list = found.pop("traceEvents") != 0
-        self.document |= found
+        self.has_second_list = members.pop("traceEvents") != 0
+        self.document |= members
 
 
-def _members(decoder: Decoder, text: bytes) -> dict[str, Any]:
+def _members(text: bytes) -> dict[str, Any]:
     """The members of a JSON object, `traceEvents` left out."""
     try:
-        found = decoder.document(text)
+        members = json_decoder()(text)
     except ValueError:
-        found = _LENIENT.decode(decoded(text))
-    if not isinstance(found, dict):
+        members = _LENIENT.decode(decoded(text))
+    if not isinstance(members, dict):
         msg = "the file is neither an object nor a list"
         raise ValueError(msg)
-    found.pop("traceEvents", None)
-    return found
+    members.pop("traceEvents", None)
+    return members

@@ -18,10 +18,6 @@ MOST_MEMBERS = 200
 class PlainDecoder:
     """A `Decoder`."""
 
-    def document(self, text: bytes) -> Any:
-        """Any JSON text as Python objects."""
-        return json.loads(text)
-
     def batches(self, text: bytes, how: HowOf, wanted: Wanted) -> list[Batch]:
         """The events of the text of a list. With `digits`, times are the numbers that stand there, exactly."""
         return batches_of(json.loads(text, parse_float=Decimal if wanted.digits else None), how)
@@ -29,16 +25,16 @@ class PlainDecoder:
 
 def batches_of(entries: Iterable[Any], how: HowOf) -> list[Batch]:
     """Events by category; `ValueError` if an entry is no object."""
-    found: dict[Any, tuple[list[int], list[dict[str, Any]]]] = {}
+    by_category: dict[Any, tuple[list[int], list[dict[str, Any]]]] = {}
     for row, entry in enumerate(entries):
         if not isinstance(entry, dict):
             msg = "no object"
             raise ValueError(msg)
         category = entry.get("cat")
-        rows, events = found.setdefault(category if isinstance(category, Hashable) else str(category), ([], []))
+        rows, events = by_category.setdefault(category if isinstance(category, Hashable) else str(category), ([], []))
         rows.append(row)
         events.append(entry)
-    return [_batch(category, rows, events, how) for category, (rows, events) in found.items()]
+    return [_batch(category, rows, events, how) for category, (rows, events) in by_category.items()]
 
 
 def _batch(category: Any, rows: list[int], events: Sequence[Mapping[str, Any]], how: HowOf) -> Batch:

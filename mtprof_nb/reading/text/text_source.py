@@ -6,6 +6,7 @@ import codecs
 import json
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -41,8 +42,9 @@ class TextSource:
         with self._path.open("rb") as file:
             is_compressed = file.read(2) == _GZIP
             file.seek(0)
+            plain = self._decompressed(file) if is_compressed else iter(partial(file.read, BLOCK), b"")
             # No thread reads ahead: it would wait for the interpreter lock as long as it could save.
-            for block in self._in_utf8(self._decompressed(file) if is_compressed else self._plain(file)):
+            for block in self._in_utf8(plain):
                 done = file.tell() / max(self._size, 1)
                 yield block
                 if self._progress is not None:
@@ -63,11 +65,6 @@ class TextSource:
         translated = (decoder.decode(block).encode("utf-8", "replace") for block in chain([first], blocks))
         yield from filter(None, translated)
         yield from filter(None, [decoder.decode(b"", final=True).encode("utf-8", "replace")])
-
-    @staticmethod
-    def _plain(file: BinaryIO) -> Iterator[bytes]:
-        while block := file.read(BLOCK):
-            yield block
 
     def _decompressed(self, file: BinaryIO) -> Iterator[bytes]:
         library = _fastest_zlib()

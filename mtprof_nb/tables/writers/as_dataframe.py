@@ -16,7 +16,7 @@ def as_dataframe(table: Table) -> pd.DataFrame:
 
 
 def data_frame(content: Any, **options: Any) -> pd.DataFrame:
-    """`content` as a pandas DataFrame; an `ImportError` that says how to get pandas where it is missing."""
+    """`content` as a pandas DataFrame; an `ImportError` with the remedy where pandas is missing."""
     try:
         import pandas as pd
     except ImportError as error:

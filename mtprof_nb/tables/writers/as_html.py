@@ -44,12 +44,17 @@ def _title(column: TableColumn) -> str:
     return f"<th{_align(column)}{meaning}>{escaped(column.title, _WIDEST)}</th>"
 
 
+def _indented(text: str) -> str:
+    """`text` with no-break spaces for those at its beginning, which HTML would not show."""
+    return "\u00a0" * (len(text) - len(text.lstrip(" "))) + text.lstrip(" ")
+
+
 def _cell(column: TableColumn, value: Any) -> str:
     if column.unit == MARK:
         return f'<td align="left">{coloured(*value)}</td>'
     text = cell_text(column, value)
     whole = f' title="{escaped(text)}"' if len(text) > _WIDEST else ""
-    inner = escaped(text, _WIDEST)
+    inner = escaped(_indented(text), _WIDEST)
     if inner and column.unit == "code":
         inner = f"<code>{inner}</code>"
     return f"<td nowrap{_align(column)}{whole}>{inner}</td>"

@@ -13,7 +13,7 @@ def as_json(table: Table) -> str:
     """A JSON text: a list with an object for each row, by the keys of the columns. What is not known is null."""
     keys = [column.key for column in table.columns]
     records = [dict(zip(keys, map(_plain, row), strict=True)) for row in table.rows]
-    return json.dumps(records, allow_nan=False, default=_plain)
+    return json.dumps(records, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

@@ -9,8 +9,8 @@ from mtprof_nb.errors import LONGEST_SENTENCE, shown
 from mtprof_nb.tables.table import TEXTS, Table, TableColumn
 
 _WIDEST = 100
-#: Characters that mean something in Markdown text, some of them only where a paragraph begins.
-_MEANING = re.compile(r"([\\`*_\[\]<>|~&]|^[-+#=])")
+#: Characters that mean something in Markdown text, and those that do where a paragraph begins.
+_SIGNS, _FIRST_SIGNS = re.compile(r"([\\`*_\[\]<>|~&])"), re.compile(r"^([-+#=])")
 
 
 def as_markdown(table: Table) -> str:
@@ -25,8 +25,12 @@ def as_markdown(table: Table) -> str:
 
 
 def marked(text: str) -> str:
-    """A text that Markdown shows letter by letter."""
-    return _MEANING.sub(r"\\\1", shown(text, LONGEST_SENTENCE).strip())
+    """A paragraph that Markdown shows letter by letter."""
+    return _FIRST_SIGNS.sub(r"\\\1", _inert(text, LONGEST_SENTENCE))
+
+
+def _inert(text: str, longest: int) -> str:
+    return _SIGNS.sub(r"\\\1", shown(text, longest).strip())
 
 
 def code_block(text: str) -> str:
@@ -41,6 +45,6 @@ def _row(cells: Iterable[str]) -> str:
 def _cell(column: TableColumn, text: str) -> str:
     """A cell; code is shown letter by letter, but for a backtick."""
     if column.unit != "code":
-        return marked(shown(text, _WIDEST))
-    inert = shown(text, _WIDEST).replace("`", "'").replace("|", "\\|").strip()
-    return f"`{inert}`" if inert else ""
+        return _inert(text, _WIDEST)
+    code = shown(text, _WIDEST).replace("`", "'").replace("|", "\\|").strip()
+    return f"`{code}`" if code else ""

@@ -8,10 +8,9 @@ import numpy as np
 
 from mtprof_nb.analysis import units
 from mtprof_nb.comparison.compared import Compared
-from mtprof_nb.comparison.measured_points import Points, measured_points
-from mtprof_nb.tables.writers.as_html import escaped
+from mtprof_nb.comparison.measured_points import MeasuredPoints, measured_points
 from mtprof_nb.views.comparison.comparison_tables import labels
-from mtprof_nb.views.static.svg import INK, LABEL, WIDTH, image, timeline_svg
+from mtprof_nb.views.static.svg import INK, WIDTH, image, svg_of, timeline_svg
 from mtprof_nb.views.tabs.two_timelines.two_timelines_tab import step_pairs
 
 #: Colours of a and b, also on the page.
@@ -24,31 +23,27 @@ _WITHIN = 2.5
 def pictures(compared: Compared) -> list[tuple[str, str]]:
     """Title and HTML of each picture; without recordings, of the dots alone."""
     points = measured_points(compared)
-    found = [(points_title(points), image(points_svg(points), points_title(points)))]
+    titled = [(points_title(points), image(points_svg(points), points_title(points)))]
     runs = compared.sides.all_runs
     if runs and all(len(run) for run in runs):
-        found += _timelines(compared)
-    return found
+        titled += _timelines(compared)
+    return titled
 
 
-def points_title(points: Points) -> str:
+def points_title(points: MeasuredPoints) -> str:
     """The title of the dots."""
     return f"Times: a dot for each {points.unit}"
 
 
-def points_svg(points: Points) -> str:
+def points_svg(points: MeasuredPoints) -> str:
     """Times of both sides as dots, run after run, with a line at the median of each side."""
     low, high = scale_of(points)
     dots = [_dots(points.a, A_COLOUR, low, high), _dots(points.b, B_COLOUR, low, high)]
     marks = [_mark(low, low, high), _mark(high, low, high)]
-    inner = "".join((*dots, *marks))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {_HEIGHT}" width="{WIDTH}" height="{_HEIGHT}" '
-        f'role="img" aria-label="{escaped(points_title(points))}" {LABEL}>{inner}</svg>'
-    )
+    return svg_of([*dots, *marks], _HEIGHT, points_title(points))
 
 
-def scale_of(points: Points) -> tuple[float, float]:
+def scale_of(points: MeasuredPoints) -> tuple[float, float]:
     """The lowest and the highest time of the axis, without very long ones."""
     sides = [[time for run in runs for time in run] or [0.0] for runs in (points.a, points.b)]
     low = 0.97 * min(map(min, sides))

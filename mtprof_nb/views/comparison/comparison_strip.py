@@ -31,9 +31,9 @@ def with_verdict(strip: Strip, compared: Compared) -> Strip:
 def _figures(compared: Compared) -> list[Figure]:
     first = compared.differences[0]
     times = [units.duration(ns) for ns in (first.a_ns, first.b_ns) if ns is not None]
-    found = [Figure(first.name, " → ".join(times), f"{first.name} of both sides")]
+    figures = [Figure(first.name, " → ".join(times), f"{first.name} of both sides")]
     for change in compared.changes:
         if change.kind == "figure":
             name, a, b, percent = change_cells(change)
-            found.append(Figure(name, f"{a} → {b}", f"{name} of both sides: {percent}"))
-    return found
+            figures.append(Figure(name, f"{a} → {b}", f"{name} of both sides: {percent}"))
+    return figures

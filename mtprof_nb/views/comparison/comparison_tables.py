@@ -37,7 +37,7 @@ def explanation(compared: Compared) -> list[str]:
 
 
 def _about_ratio(compared: Compared) -> list[str]:
-    """How ratios were estimated, where they are not the quotient of the times beside them."""
+    """How ratios were estimated, where they are not the quotient of the times in the row."""
     if compared.verdict.p is None:
         return []
     unit = "runs" if compared.alternated is None else "blocks"
@@ -49,8 +49,8 @@ def _about_ratio(compared: Compared) -> list[str]:
 
 def tables(compared: Compared, limit: int | None = None) -> list[Table]:
     """The changes that need no statistics, then the times; of each kind at most `limit` rows."""
-    found = [_changes_table(compared, limit), _times_table(compared, limit)]
-    return [table for table in found if table.rows]
+    both = _changes_table(compared, limit), _times_table(compared, limit)
+    return [table for table in both if table.rows]
 
 
 def _times(verdict: Verdict) -> str:
@@ -111,7 +111,7 @@ def _value_text(change: Change, value: float | str | None) -> str:
 
 
 def count_text(count: float) -> str:
-    """A count, with decimals where it is that of one step."""
+    """A count. The mean over steps may have decimals."""
     return units.number(round(count)) if abs(count - round(count)) < 1e-9 else units.three_digits(count)
 
 
@@ -165,11 +165,11 @@ def _times_table(compared: Compared, limit: int | None) -> Table:
 
 def _shown_rows(differences: Sequence[Difference], limit: int | None) -> list[Difference]:
     """All rows of the whole, of steps and of phases; of the others the largest ones that are not small."""
-    found = [row for row in differences if row.level not in _ROWS]
+    chosen = [row for row in differences if row.level not in _ROWS]
     for level, most in _ROWS.items():
         rows = [row for row in differences if row.level == level and not is_small(row)]
-        found += rows[: most if limit is None else limit]
-    return found
+        chosen += rows[: most if limit is None else limit]
+    return chosen
 
 
 def is_small(row: Difference) -> bool:

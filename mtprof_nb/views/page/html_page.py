@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from mtprof_nb.views.panel import bundle, wire
 from mtprof_nb.views.panel.show_comparison import comparison_scene
 from mtprof_nb.views.panel.show_panel import bundle_of, full_strip
 from mtprof_nb.views.panel.tabs import COMPARING, TabKind, tabs_of
-from mtprof_nb.views.scene import Answer, Question, Scene, Tab
+from mtprof_nb.views.scene import Answer, Question, Scene
 from mtprof_nb.views.selection import SOURCE, event_rows, recorded_groupings
 from mtprof_nb.views.strip import Strip
 
@@ -54,37 +54,24 @@ def write(text: str, path: str | PathLike[str]) -> None:
 
 def page(scene: Scene) -> str:
     """The panel of a recording as a page, with the tabs of its comparison, if there is one."""
-    return page_of(scene, made(scene, tabs_of(scene)), full_strip(scene), bundle_of(scene)["text/html"])
+    return _page_of(scene, tabs_of(scene), full_strip(scene), bundle_of(scene)["text/html"])
 
 
 def comparison_page(compared: Compared, limit: int | None = None) -> str:
     """A comparison as a page; without scripts it has at most `limit` rows of each kind."""
     scene = comparison_scene(compared, limit)
     static = comparison_html.html(compared, limit)
-    return page_of(scene, made(scene, COMPARING), comparison_strip(compared), static)
+    return _page_of(scene, COMPARING, comparison_strip(compared), static)
 
 
-class PageTab(NamedTuple):
-    """A tab of a page: its name, which is also its ES module's, and its title."""
-
-    name: str
-    title: str
-    tab: Tab
-
-
-def made(scene: Scene, kinds: Iterable[TabKind]) -> list[PageTab]:
-    """The tabs of a scene."""
-    return [PageTab(kind.name, kind.title, kind.make(scene)) for kind in kinds]
-
-
-def page_of(scene: Scene, tabs: list[PageTab], strip: Strip, without_scripts: str) -> str:
+def _page_of(scene: Scene, kinds: Sequence[TabKind], strip: Strip, without_scripts: str) -> str:
     """The page of these tabs below a strip; where scripts are off, it shows the HTML `without_scripts`."""
-    names = tuple(tab.name for tab in tabs)
+    names = tuple(kind.name for kind in kinds)
     script = bundle.page_script(names)
     style, (static, static_style) = bundle.style(names, of_page=True), _classed(without_scripts)
-    named = [{"name": tab.name, "title": tab.title} for tab in tabs]
-    state = {"tabs": named, "strip": strip.written(), "ranks": []}
-    parts = {"state": state, **_content(scene, tabs)}
+    named = [{"name": kind.name, "title": kind.title} for kind in kinds]
+    state = {"tabs": named, "strip": strip.written(), "ranks": []} | ({"opened": "memory"} if scene.memory_of else {})
+    parts = {"state": state, **_content(scene, kinds)}
     return _PAGE.format(
         policy=_policy(script, style, static_style),
         title=escaped(strip.title),
@@ -96,10 +83,14 @@ def page_of(scene: Scene, tabs: list[PageTab], strip: Strip, without_scripts: st
     )
 
 
-def _content(scene: Scene, tabs: list[PageTab]) -> dict[str, Answer]:
+def _content(scene: Scene, kinds: Sequence[TabKind]) -> dict[str, Answer]:
     """The initial content of each tab, and the answers that its ES module asks for, by question."""
-    first = {name: tab.first() for name, _, tab in tabs}
-    carried = {name: _answers(tab) for name, _, tab in tabs}
+    tabs = {kind.name: kind.make(scene) for kind in kinds}
+    first = {name: tab.first() for name, tab in tabs.items()}
+    carried = {
+        name: {_key(asked): tab.answer({**asked, "coarse": True}) for asked in tab.carried()}
+        for name, tab in tabs.items()
+    }
     if "operators" in carried:
         # Events of a comparison are of two recordings: none of them selects a row.
         own = first.keys() - {kind.name for kind in COMPARING}
@@ -112,10 +103,6 @@ def _content(scene: Scene, tabs: list[PageTab]) -> dict[str, Answer]:
         **{f"first-{name}": content for name, content in first.items()},
         **{f"carried-{name}": wire.with_deltas(content) for name, content in carried.items()},
     }
-
-
-def _answers(tab: Tab) -> dict[str, Answer | None]:
-    return {_key(asked): tab.answer({**asked, "coarse": True}) for asked in tab.carried()}
 
 
 def _key(question: Question) -> str:
@@ -145,8 +132,8 @@ def _classed(html: str) -> tuple[str, str]:
     """`html` with classes in place of style attributes, which the policy forbids, and the style sheet of these."""
     names: dict[str, str] = {}
 
-    def named(found: re.Match[str]) -> str:
-        return f' class="{names.setdefault(found[2], f"static-{len(names)}")}"'
+    def named(match: re.Match[str]) -> str:
+        return f' class="{names.setdefault(match[2], f"static-{len(names)}")}"'
 
     classed = _STYLE_ATTRIBUTE.sub(named, html)
     return classed, "".join(f".{name}{{{style}}}" for style, name in names.items())

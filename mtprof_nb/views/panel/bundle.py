@@ -42,7 +42,7 @@ def imports(source: str) -> list[str]:
     return [target for _, target in _IMPORT.findall(source)]
 
 
-def in_order(sources: dict[str, str]) -> dict[str, str]:
+def by_imports(sources: dict[str, str]) -> dict[str, str]:
     """`sources` in an order in which each module comes after all that it imports; `ValueError` for a cycle."""
     ordered: dict[str, str] = {}
 
@@ -65,7 +65,7 @@ def linked(sources: dict[str, str]) -> str:
 
     It runs where a content policy forbids to import from elsewhere.
     """
-    parts = (_scoped(name, source) for name, source in in_order(sources).items())
+    parts = (_scoped(name, source) for name, source in by_imports(sources).items())
     return "\n".join(["const modules = {};", *parts, ""])
 
 

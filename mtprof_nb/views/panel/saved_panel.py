@@ -28,7 +28,7 @@ _STYLE = """\
 _SCRIPT = """\
 ((output) => {
   const parts = %(parts)s;
-  const found = () => document.querySelector('[data-mtprof-page="%(page)s"]');
+  const placed = () => document.querySelector('[data-mtprof-page="%(page)s"]');
   const styled = (text) => Object.assign(document.createElement("style"), { textContent: text });
   const bytes = (text) => new DataView(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer);
   const unpacked = (name) =>
@@ -58,7 +58,7 @@ _SCRIPT = """\
     return next?.querySelector(".jp-OutputArea-output:not([data-mime-type]):not(.jupyter-widgets)") != null;
   };
   const drawSoon = () => {
-    const page = found();
+    const page = placed();
     if (page && isComing(page)) setTimeout(drawSoon, 500);
     else if (page) once(page, () => draw(page).catch(() => null));
     return page;

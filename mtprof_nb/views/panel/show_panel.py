@@ -103,7 +103,7 @@ def scene_of(
 ) -> Scene:
     """The scene of a panel of `trace`: the trace with the options for showing it.
 
-    `sort` is a column or one of torch's sort keys, else `AttributeError`; `status` says how the program ended;
+    `sort` is a column or one of torch's sort keys, else `AttributeError`; `status` is how the program ended;
     `against` is its comparison with another one.
     """
     title = None if name is None else shown(name)
@@ -112,11 +112,11 @@ def scene_of(
 
 def bundle_of(scene: Scene, charts: bool = True) -> dict[str, str]:
     """The panel as HTML, Markdown and text, each with the comparison after it, if there is one."""
-    found = static.bundle(scene, charts)
+    texts = static.bundle(scene, charts)
     if scene.against is None:
-        return found
+        return texts
     added = comparison_bundle(scene.against, scene.limit)
-    return {mime: f"{text}\n\n{added[mime]}" for mime, text in found.items()}
+    return {mime: f"{text}\n\n{added[mime]}" for mime, text in texts.items()}
 
 
 def full_strip(scene: Scene) -> Strip:

@@ -42,7 +42,7 @@ class Panel(anywidget.AnyWidget):
     first = traitlets.Dict().tag(sync=True)
     #: Number and title of each process that can be shown alone; empty for one process.
     ranks: traitlets.List[Any] = traitlets.List().tag(sync=True)
-    #: The id of the page without scripts that is displayed beside this panel, which hides it.
+    #: The id of the page without scripts that is displayed with this panel, which hides it.
     page = traitlets.Unicode().tag(sync=True)
 
     #: The run of a cell in which `show` displayed the panel: as the value of that cell, it is not displayed again.
@@ -98,7 +98,7 @@ class Panel(anywidget.AnyWidget):
         display({SCRIPT: script, "text/plain": ""}, raw=True)
 
     def close(self) -> None:
-        """Close the panel and the layout that every widget has beside it, and free its trace at once.
+        """Close the panel and the layout that every widget has, and free its trace at once.
 
         IPython keeps values of cells, and this one may be among them.
         """

@@ -21,9 +21,9 @@ def markdown(scene: Scene) -> str:
     first, *others = [*filter(None, (where_time_went(scene.trace), *figures)), ""]
     headline = ": ".join(filter(None, (f"**{marked(strip.title)}**", marked(first))))
     notes = [marked(note) for note in strip.notes]
-    found = [paragraph for paragraph in findings_markdown(scene.trace) if paragraph not in notes]
+    findings = [paragraph for paragraph in findings_markdown(scene.trace) if paragraph not in notes]
     tables = [as_markdown(table) for table in _tables(scene) if table is not None]
-    parts = (headline, *map(marked, others), *(f"> {note}" for note in notes), *found, *tables)
+    parts = (headline, *map(marked, others), *(f"> {note}" for note in notes), *findings, *tables)
     return "\n\n".join(filter(None, parts)) + "\n"
 
 

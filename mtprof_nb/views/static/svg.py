@@ -72,7 +72,7 @@ def timeline_svg(trace: Trace, show_all: bool = False, window: tuple[int, int] |
     titles = [_lane_title(lane.title, top) for lane, top in zip(chart.lanes.lanes, chart.lane_tops, strict=True)]
     height = min(chart.height * ROW_PIXELS, _MOST_HEIGHT)
     axis = _axis(end - begin, room, height)
-    return _svg([*titles, *_drawn(drawn), axis], height + 20, f"Timeline of {units.duration(end - begin)}")
+    return svg_of([*titles, *_drawn(drawn), axis], height + 20, f"Timeline of {units.duration(end - begin)}")
 
 
 def stacks_svg(trace: Trace, show_all: bool = False) -> str:
@@ -101,7 +101,7 @@ def stacks_svg(trace: Trace, show_all: bool = False) -> str:
     # With its title inside: where the picture is dropped, none is left over.
     title = f"Stacks by {described.title}"
     heading = f'<text x="0" y="13" fill="{INK}" font-weight="bold">{escaped(title)}</text>'
-    return _svg([heading, *_drawn(blocks)], (deepest + 2) * ROW_PIXELS, title)
+    return svg_of([heading, *_drawn(blocks)], (deepest + 2) * ROW_PIXELS, title)
 
 
 def _icicle(cut: Slices) -> list[tuple[int, int, float, float]]:
@@ -163,7 +163,8 @@ def round_ticks(length_ns: int) -> list[int]:
     return list(range(0, length_ns + 1, step))
 
 
-def _svg(parts: list[str], height: float, title: str) -> str:
+def svg_of(parts: list[str], height: float, title: str) -> str:
+    """A picture of these parts, with a title for screen readers."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" '
         f'height="{height:.0f}" role="img" aria-label="{escaped(title)}" {LABEL}>{"".join(parts)}</svg>'

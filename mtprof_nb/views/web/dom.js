@@ -52,6 +52,9 @@ export function button(attributes, ...children) {
   return h("button", { type: "button", class: "mtprof-button", ...attributes }, ...children);
 }
 
+/** A button that looks like a link. @param {string} text @param {string} title @param {() => void} onclick */
+export const link = (text, title, onclick) => button({ class: "mtprof-link", text, title, onclick });
+
 /** A word that a narrow panel leaves out. @param {string} text */
 export const word = (text) => h("span", { class: "mtprof-word", text });
 

@@ -103,7 +103,7 @@ export function timeTicks(begin, end, most) {
   const decimals = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
   const text = values.map((value, index) => {
     if (!apart) return plainTime(value, step, end);
-    // Far from the beginning the first mark says where we are, and the others how much later they are.
+    // Far from the beginning the first mark has its time, and the others the time since it.
     return index === 0 ? `${value.toFixed(decimals)} s` : `+${plainTime(value - values[0], step, end - begin)}`;
   });
   return { values, text };

@@ -31,7 +31,7 @@ function leave(root, event) {
  */
 export function keepKeys(root, signal) {
   // Notebook 7 looks at a key before it reaches the panel, and from the focused element upwards: only an attribute on
-  // that element itself tells it to let the key be.
+  // that element itself keeps it from handling the key.
   /** @param {KeyboardEvent} event */
   const mark = (event) => {
     if (event.target instanceof Element && root.contains(event.target))

@@ -51,7 +51,7 @@ export function textWidth(text, font) {
 }
 
 /**
- * `text`, with its middle left out where it is wider: its beginning and its end tell names apart.
+ * `text`, with its middle left out where it is wider: its beginning and its end distinguish names.
  * @param {string} text
  * @param {number} pixels
  * @param {string} font

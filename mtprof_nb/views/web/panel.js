@@ -35,7 +35,7 @@ export async function render(context, kinds) {
     end();
     end = await draw(context, kinds, { process, opened, show });
   };
-  await show(-1);
+  await show(-1, context.model.get("opened"));
   return () => end();
 }
 
@@ -75,13 +75,13 @@ async function draw({ model, el, opensAll = false }, kinds, { process, opened, s
   watchTheme(root, restyle, ending.signal);
   unfoldInPrint(root, tabs, ending.signal);
   wire.hello();
-  store.onopen((name) => {
+  store.on("open", (name) => {
     const tab = tabs.find((one) => one.name === name);
     if (tab) open(tab, tabs);
   });
   const front = () => tabs.find((tab) => !tab.host.hidden)?.name ?? "summary";
   // A rank that is chosen among the ranks is shown from its overview on.
-  store.onalone((number) => show(number, front() === "ranks" ? "summary" : front()));
+  store.on("alone", (number) => show(number, front() === "ranks" ? "summary" : front()));
   if (tabs.length) await open(tabs.find((tab) => tab.name === opened) ?? tabs[0], tabs);
   // A click in a chart selects a row of the operators, so that these are ready before they are shown.
   await tabs.find((tab) => tab.name === "operators")?.open();
@@ -106,7 +106,7 @@ function rankChoice(model, store, wire, process) {
     { key: "-1", title: "all ranks" },
     ...ranks.map((rank) => ({ key: `${rank.process}`, title: rank.title })),
   ];
-  const { select } = choiceBy("Ranks to show", options, (key) => store.alone(Number(key)));
+  const { select } = choiceBy("Ranks to show", options, (key) => store.emit("alone", Number(key)));
   select.value = String(process);
   select.classList.add("mtprof-rank-choice");
   wire.onchange(() => (select.disabled = wire.silent));
@@ -160,7 +160,7 @@ function tabList(tabs) {
 function selectionChip(store) {
   const onclick = () => store.select(null);
   const chip = button({ class: "mtprof-chip", hidden: true, title: "Clear the selection", onclick });
-  store.onselect((selection) => {
+  store.on("select", (selection) => {
     chip.hidden = selection === null;
     const label = selection?.label ?? "";
     chip.replaceChildren(...(selection ? [h("span", { class: "mtprof-chip-label", text: label }), " ×"] : []));
@@ -214,7 +214,7 @@ class PanelTab {
     this.button = button({ class: "mtprof-tab", role: "tab", id, "aria-controls": host, text: title });
     const attributes = { class: `mtprof-body mtprof-${name}`, role: "tabpanel", id: host, "aria-labelledby": id };
     this.host = h("div", { ...attributes, hidden: true, "data-title": title });
-    panel.store.onselect(() => {
+    panel.store.on("select", () => {
       if (this.host.hidden) this.#isStale = this.view !== null;
       else this.view?.renew?.();
     });
@@ -254,15 +254,21 @@ class PanelTab {
   async #sent() {
     const { model, wire, process } = this.#panel;
     if (process < 0 || this.name === "ranks") return model.get("first")[this.name] ?? (await this.#computed());
-    this.host.replaceChildren(h("p", { class: "mtprof-empty", role: "status", text: "Computing …" }));
+    this.#wait();
     return /** @type {DataView<ArrayBuffer>} */ (await wire.raw({ tab: this.name, ask: "first" }));
+  }
+
+  /** Shows that the tab is being computed. */
+  #wait() {
+    const waiting = h("p", { class: "mtprof-empty", role: "status", text: "Computing …" });
+    this.host.replaceChildren(waiting);
+    return waiting;
   }
 
   /** The initial content of the tab, which was not sent with the panel and is computed by Python now. */
   async #computed() {
     const { model, wire } = this.#panel;
-    const waiting = h("p", { class: "mtprof-empty", role: "status", text: "Computing …" });
-    this.host.replaceChildren(waiting);
+    const waiting = this.#wait();
     const late = setTimeout(() => {
       const gone = `${this.title} was not opened while the kernel ran: run the cell again to see it.`;
       waiting.textContent = wire.live ? "The kernel is busy; this appears as soon as it is free." : gone;

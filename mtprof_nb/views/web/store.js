@@ -5,83 +5,59 @@
  * @import { Search } from "./search.js"
  * @import { Selection } from "./types/surroundings"
  * @typedef {{ event: number, name: number, line: number }} Picked an event, the position of its name, and its line
+ * @typedef {object} Changes what listeners are called with, by the name of what happened
+ * @property {[selection: Selection | null]} select
+ * @property {[picked: Picked]} pick an event was clicked in a chart; the table answers by selecting its row
+ * @property {[tab: TabName]} open a tab is to come to the front
+ * @property {[process: number]} alone one process is to be shown alone, all for -1
+ * @property {[]} seek
+ * @property {[]} point
  */
 
 export class Store {
-  /** @type {((selection: Selection | null) => void)[]} */
-  #selectListeners = [];
-  /** @type {((picked: Picked) => void)[]} */
-  #pickListeners = [];
-  /** @type {((tab: TabName) => void)[]} */
-  #openListeners = [];
-  /** @type {((process: number) => void)[]} */
-  #aloneListeners = [];
+  /** @type {{ [Name in keyof Changes]: ((...values: Changes[Name]) => void)[] }} */
+  #listeners = { select: [], pick: [], open: [], alone: [], seek: [], point: [] };
   /** The present grouping of the operators table. */
   grouping = "op";
   /** @type {Selection | null} */
   selection = null;
-  /** @type {(() => void)[]} */
-  #seekListeners = [];
-  /** @type {Search} what the search field holds; an empty text searches nothing */
+  /** @type {Search} the text of the search field; an empty text searches nothing */
   search = { text: "", regex: false };
-  /** @type {(() => void)[]} */
-  #pointListeners = [];
   /** The source line without ops that was pointed at last, such as `Cell [3]:4`; "" where something was selected since. */
   pointed = "";
   /** The event that was clicked last; -1 where nothing was, or something else was selected since. */
   picked = -1;
 
-  /** @param {(selection: Selection | null) => void} listener */
-  onselect(listener) {
-    this.#selectListeners.push(listener);
+  /**
+   * @template {keyof Changes} Name
+   * @param {Name} name
+   * @param {(...values: Changes[Name]) => void} listener
+   */
+  on(name, listener) {
+    this.#listeners[name].push(listener);
   }
 
-  /** @param {(picked: Picked) => void} listener */
-  onpick(listener) {
-    this.#pickListeners.push(listener);
-  }
-
-  /** @param {() => void} listener */
-  onseek(listener) {
-    this.#seekListeners.push(listener);
+  /**
+   * Calls the listeners of `name`.
+   * @template {keyof Changes} Name
+   * @param {Name} name
+   * @param {Changes[Name]} values
+   */
+  emit(name, ...values) {
+    for (const listener of this.#listeners[name]) listener(...values);
   }
 
   /** Searches in all tabs. @param {Search} search */
   seek(search) {
     this.search = search;
-    for (const listener of this.#seekListeners) listener();
-  }
-
-  /** @param {() => void} listener */
-  onpoint(listener) {
-    this.#pointListeners.push(listener);
+    this.emit("seek");
   }
 
   /** Points at a source line that ran no ops, which cannot be selected. @param {string} location */
   point(location) {
     this.select(null);
     this.pointed = location;
-    for (const listener of this.#pointListeners) listener();
-  }
-
-  /** @param {(tab: TabName) => void} listener */
-  onopen(listener) {
-    this.#openListeners.push(listener);
-  }
-
-  /** @param {(process: number) => void} listener */
-  onalone(listener) {
-    this.#aloneListeners.push(listener);
-  }
-
-  /** Shows one process alone, all for -1. @param {number} process */
-  alone(process) {
-    for (const listener of this.#aloneListeners) listener(process);
-  }
-
-  /** Brings a tab to the front. @param {TabName} tab */
-  open(tab) {
-    for (const listener of this.#openListeners) listener(tab);
+    this.emit("point");
   }
 
   /**
@@ -107,11 +83,6 @@ export class Store {
     if (selection === null && this.selection === null) return;
     this.selection = selection;
     this.picked = picked;
-    for (const listener of this.#selectListeners) listener(selection);
-  }
-
-  /** An event was clicked in a chart; the table answers by selecting its row. @param {Picked} picked */
-  pick(picked) {
-    for (const listener of this.#pickListeners) listener(picked);
+    this.emit("select", selection);
   }
 }

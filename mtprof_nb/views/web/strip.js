@@ -1,16 +1,29 @@
 // The strip on top: key figures, and a bar with the shares of the phases.
 
 import { h } from "./dom.js";
+import { duration } from "./format.js";
 
 /**
  * @import { Strip } from "./types/messages"
  * @import { DeviceBar } from "../tabs/timeline/devices_types"
  */
 
-/** The pattern of a phase: of "outside ops" and "profiler, outside ops", the first word. @param {string} phase */
-export const phaseClass = (phase) => `mtprof-phase-${phase.split(/[ ,]/)[0]}`;
+/** The pattern of a phase: of "outside ops" the first word. @param {string} phase */
+const phaseClass = (phase) => `mtprof-phase-${phase.split(" ")[0]}`;
 
-/** A phase in a legend: its pattern, and the words beside it. @param {string} phase @param {(Node | string)[]} words */
+/**
+ * Parts of a bar, as long as the times of their phases, and the times in words.
+ * @param {Record<string, number>} times
+ */
+export function phaseParts(times) {
+  const spent = Object.entries(times).filter(([, ns]) => ns > 0);
+  const parts = spent.map(([phase, ns]) =>
+    h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns}` }),
+  );
+  return { parts, spoken: spent.map(([phase, ns]) => `${phase} ${duration(ns)}`).join(", ") };
+}
+
+/** A phase in a legend: its pattern, and words after it. @param {string} phase @param {(Node | string)[]} words */
 export function phaseKey(phase, ...words) {
   const swatch = h("span", { class: `mtprof-phase-swatch ${phaseClass(phase)}` });
   return h("span", { class: "mtprof-phase-key" }, swatch, ...words);

@@ -6,7 +6,7 @@
  * @typedef {DataView<ArrayBuffer> | object} Sent an answer: packed by Python, or plain from a page that has no Python
  */
 
-/** How long to wait for an answer before the page says that the kernel is gone or busy. */
+/** How long to wait for an answer before the page shows that the kernel is gone or busy. */
 export const PATIENCE_MS = 2500;
 
 /** The plain value in a packed message. @param {DataView<ArrayBuffer>} buffer compressed JSON @returns {Promise<any>} */

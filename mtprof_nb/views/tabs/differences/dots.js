@@ -8,7 +8,7 @@ import { median } from "../../web/median.js";
 
 /**
  * @import { Labels, Points } from "./comparison_types"
- * @typedef {{ x: number, y: number, width: number, height: number, label: string, tell: () => string[] }} Dot
+ * @typedef {{ x: number, y: number, width: number, height: number, label: string, describe: () => string[] }} Dot
  */
 
 /** Colours of a and b. */
@@ -84,22 +84,22 @@ export class Dots extends CanvasChart {
       context.fill();
       const where = `${this.#points.unit} ${at}${runs.length > 1 ? ` of run ${run}` : ""}`;
       const box = { x: x - RADIUS, y: top - RADIUS, width: 2 * RADIUS, height: 2 * RADIUS };
-      return { ...box, label, tell: () => [`${label}: ${duration(ns)}`, where] };
+      return { ...box, label, describe: () => [`${label}: ${duration(ns)}`, where] };
     });
     context.globalAlpha = 1;
     context.fillRect(LEFT, Math.round(y(median(runs.flat()))), width - LEFT - EDGE, 1.5);
     return dots;
   }
 
-  /** Tells which dot is nearest. @param {PointerEvent} pointer */
+  /** Describes the nearest dot. @param {PointerEvent} pointer */
   #point(pointer) {
     const place = this.element.getBoundingClientRect();
     const [x, y] = [pointer.clientX - place.left, pointer.clientY - place.top];
-    const near = this.surface.element.shapes
+    const near = this.canvas.shapes
       .map((dot) => ({ dot, apart: Math.hypot(dot.x + RADIUS - x, dot.y + RADIUS - y) }))
       .filter(({ apart }) => apart <= REACH)
       .sort((one, other) => one.apart - other.apart)[0];
-    if (near) this.tooltip.show(near.dot.tell(), pointer);
+    if (near) this.tooltip.show(near.dot.describe(), pointer);
     else this.tooltip.hide();
   }
 }

@@ -15,10 +15,10 @@ export function mount({ host, first, wire, store }) {
   host.append(tools(first, listing));
   if (first.note) host.append(h("div", { class: "mtprof-line-note", role: "note", text: first.note }));
   host.append(h("div", { class: "mtprof-stage" }, listing.element));
-  store.onselect((selection) => listing.show(selection));
-  store.onseek(() => listing.seek());
-  store.onpoint(() => listing.pointAt(store.pointed));
-  store.onpick(({ line }) => listing.point(line));
+  store.on("select", (selection) => listing.show(selection));
+  store.on("seek", () => listing.seek());
+  store.on("point", () => listing.pointAt(store.pointed));
+  store.on("pick", ({ line }) => listing.point(line));
   // The tab has its height only once it is on the page.
   requestAnimationFrame(() => {
     if (store.selection) listing.show(store.selection);

@@ -14,7 +14,7 @@ from mtprof_nb.model.trace import OP, PHASES, SourceLine, Trace
 from mtprof_nb.tables.line_table import UNATTRIBUTED, LineRow, Lines
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Question, Tab
-from mtprof_nb.views.selection import SOURCE, pairs, recorded_groupings, rows_of_events, written
+from mtprof_nb.views.selection import SOURCE, pair_columns, pairs, recorded_groupings, rows_of_events
 from mtprof_nb.views.strip import OUTSIDE
 from mtprof_nb.views.tabs.lines.listing import ListedFile, ListedLine, listed_files
 
@@ -58,11 +58,11 @@ class LinesTab(Tab):
             # Ops without a line have a row of their own, number -1.
             number = attribution(self._scene.trace).line + 1
             row, line = pairs(rows_of_events(self._scene, question["grouping"]), number)
-            return written((row, line - 1))
+            return pair_columns((row, line - 1))
         if question["ask"] != "ops":
             return super().answer(question)
-        found = self._with_ops().get(int(question["id"]))
-        return {"ops": [] if found is None else self._ops(found)}
+        with_ops = self._with_ops().get(int(question["id"]))
+        return {"ops": [] if with_ops is None else self._ops(with_ops)}
 
     def carried(self) -> list[Question]:
         known, groupings = self._longest(), [*recorded_groupings(self._scene.trace), SOURCE]
@@ -113,10 +113,10 @@ class LinesTab(Tab):
     def _spread(self, row: LineRow) -> Answer:
         """The time of a line on the median rank and on the rank with the most; empty for one process."""
         trace = self._scene.trace
-        found = spread_of_lines(trace).get(SourceLine(row.file, row.line)) if len(trace.processes) > 1 else None
-        if found is None:
+        spread = spread_of_lines(trace).get(SourceLine(row.file, row.line)) if len(trace.processes) > 1 else None
+        if spread is None:
             return {}
-        median, most, process = found
+        median, most, process = spread
         return {"median_ns": median, "most_ns": most, "most_on": shown(titles(trace)[process])}
 
     def _ops(self, row: LineRow) -> list[Answer]:
@@ -167,11 +167,6 @@ def _memory_column(lines: Lines) -> Answer | None:
     return None
 
 
-def _self_by_phase(row: LineRow) -> tuple[int, int, int, int]:
-    """The self time of a row by phase, in the order of `PHASES`."""
-    return row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
-
-
 def _device_by_phase(row: LineRow) -> tuple[int, int, int, int]:
     """The time on devices of a row by phase, in the order of `PHASES`."""
     phases = row.device_forward_ns or 0, row.device_backward_ns or 0, row.device_optimizer_ns or 0
@@ -183,11 +178,12 @@ def _bytes(row: LineRow) -> int | None:
 
 
 def _cost(row: LineRow, number: int, text: str) -> Answer:
+    by_phase = row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
     return {
         "id": number,
         "text": shown(text),
         "location": shown(f"{row.where}:{row.line}") if row.file else "",
-        "phases": dict(zip(PHASES, _self_by_phase(row), strict=True)),
+        "phases": dict(zip(PHASES, by_phase, strict=True)),
         **_times(row),
         "count": row.count,
         "bytes": _bytes(row),
@@ -196,8 +192,5 @@ def _cost(row: LineRow, number: int, text: str) -> Answer:
     }
 
 
-def _times(row: LineRow | None) -> Answer:
-    """Times of a line; empty for a line that did not run."""
-    if row is None:
-        return {}
+def _times(row: LineRow) -> Answer:
     return {"time_ns": row.time_ns, "outside_ns": row.outside_ns, "total_ns": row.total_ns}

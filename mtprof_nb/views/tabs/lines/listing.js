@@ -172,7 +172,7 @@ export class Listing {
     const ops = saved ?? (await this.#wire.once({ tab: "lines", ask: "ops", id: line.id }))?.ops;
     const missing = h("div", { class: "mtprof-line-op", text: "Its ops were not saved." });
     const pick = (/** @type {number} */ event, /** @type {number} */ name) =>
-      this.#store.pick({ event, name, line: line.id });
+      this.#store.emit("pick", { event, name, line: line.id });
     opened.append(h("div", { role: "gridcell" }, ...(ops?.map((op) => opEntry(op, pick)) ?? [missing])));
   }
 
@@ -184,10 +184,10 @@ export class Listing {
 
   /** Lights a line that ran no ops and brings it into view; false if it is not listed. @param {string} location */
   pointAt(location) {
-    const found = this.#lines.find(({ element }) => location !== "" && element.dataset.location === location);
-    if (!found) return false;
-    for (const { element } of this.#lines) element.classList.toggle("mtprof-line-lit", element === found.element);
-    this.#reveal(found.element);
+    const listed = this.#lines.find(({ element }) => location !== "" && element.dataset.location === location);
+    if (!listed) return false;
+    for (const { element } of this.#lines) element.classList.toggle("mtprof-line-lit", element === listed.element);
+    this.#reveal(listed.element);
     return true;
   }
 

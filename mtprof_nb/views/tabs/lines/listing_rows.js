@@ -3,7 +3,7 @@
 import { h } from "../../web/dom.js";
 import { duration, nbytes, number, share } from "../../web/format.js";
 import { shortLocation } from "../../web/label.js";
-import { phaseClass } from "../../web/strip.js";
+import { phaseParts } from "../../web/strip.js";
 
 /**
  * @import { CostOfOps, LinesFirst, ListedFile, ListedLine, OpOfLine, Times } from "../../web/types/messages"
@@ -13,28 +13,6 @@ import { phaseClass } from "../../web/strip.js";
  * @typedef {{ title: string, rank: RankKey, text: (cost: Cost) => string, meaning?: string }} LineColumn
  */
 
-/** @type {LineColumn[]} */
-const RANK_COLUMNS = [
-  {
-    title: "Median",
-    rank: "median_ns",
-    text: ({ median_ns }) => duration(median_ns ?? 0),
-    meaning: "on half of the ranks it takes less",
-  },
-  {
-    title: "Most",
-    rank: "most_ns",
-    text: ({ most_ns }) => duration(most_ns ?? 0),
-    meaning: "its time on the rank with the most",
-  },
-  {
-    title: "On",
-    rank: "most_ns",
-    text: ({ most_ns, most_on }) => (most_ns && most_on) || "–",
-    meaning: "the rank with the most",
-  },
-];
-
 /** The columns that have a number other than 0 on any line. @param {LinesFirst} first @returns {LineColumn[]} */
 export function lineColumns(first) {
   const lines = [...first.files.flatMap((file) => file.lines), ...first.rest];
@@ -43,61 +21,54 @@ export function lineColumns(first) {
   );
 }
 
+/**
+ * @param {string} title
+ * @param {RankKey} rank
+ * @param {LineColumn["text"]} text
+ * @param {string} [meaning]
+ * @returns {LineColumn}
+ */
+const column = (title, rank, text, meaning) => ({ title, rank, text, meaning });
+
 /** @param {LinesFirst} first @returns {LineColumn[]} */
 function offeredColumns({ outside, whole_ns, memory, has_ranks }) {
   const own = "its own ops, with what they cost backward";
-  /** @type {LineColumn[]} */
-  const columns = [
+  /** @param {Cost} cost */
+  const time = ({ time_ns }) => duration(time_ns);
+  /** @param {Cost} cost */
+  const outsideOps = ({ outside_ns }) => (outside_ns ? duration(outside_ns) : "–");
+  const times =
     outside === null
-      ? { title: "Self", rank: "time_ns", text: (cost) => duration(cost.time_ns), meaning: own }
-      : {
-          title: "Time",
-          rank: "time_ns",
-          text: (cost) => duration(cost.time_ns),
-          meaning: `${own}, and the time outside ops`,
-        },
-    {
-      title: "Share",
-      rank: "time_ns",
-      text: (cost) => share(cost.time_ns, whole_ns),
-      meaning: "of the program's time",
-    },
+      ? [column("Self", "time_ns", time, own)]
+      : [column("Time", "time_ns", time, `${own}, and the time outside ops`)];
+  return [
+    ...times,
+    column("Share", "time_ns", ({ time_ns }) => share(time_ns, whole_ns), "of the program's time"),
+    ...(outside === null ? [] : [column("Outside", "outside_ns", outsideOps, OUTSIDE)]),
+    column("Total", "total_ns", ({ total_ns }) => duration(total_ns), "with everything that the line called"),
+    column("Ops", "count", ({ count }) => (count === undefined ? "–" : number(count))),
+    column("Device", "device_ns", ({ id, device_ns }) => (id === undefined ? "–" : duration(device_ns ?? 0)), DEVICE),
+    ...(has_ranks ? RANK_COLUMNS : []),
+    ...(memory
+      ? [
+          column(
+            memory.title,
+            "bytes",
+            ({ bytes }) => (typeof bytes === "number" ? nbytes(bytes) : "–"),
+            memory.meaning,
+          ),
+        ]
+      : []),
   ];
-  if (outside !== null)
-    columns.push({
-      title: "Outside",
-      rank: "outside_ns",
-      text: (cost) => (cost.outside_ns ? duration(cost.outside_ns) : "–"),
-      meaning: "time on the line while no op ran: Python code, waiting, input",
-    });
-  columns.push(
-    {
-      title: "Total",
-      rank: "total_ns",
-      text: (cost) => duration(cost.total_ns),
-      meaning: "with everything that the line called",
-    },
-    {
-      title: "Ops",
-      rank: "count",
-      text: (cost) => (cost.count === undefined ? "–" : number(cost.count)),
-    },
-    {
-      title: "Device",
-      rank: "device_ns",
-      text: ({ id, device_ns }) => (id === undefined ? "–" : duration(device_ns ?? 0)),
-      meaning: "time of the kernels that its ops launched, also backward; the lower bar, by phase",
-    },
-  );
-  if (has_ranks) columns.push(...RANK_COLUMNS);
-  if (memory)
-    columns.push({
-      ...memory,
-      rank: "bytes",
-      text: ({ bytes }) => (typeof bytes === "number" ? nbytes(bytes) : "–"),
-    });
-  return columns;
 }
+
+const OUTSIDE = "time on the line while no op ran: Python code, waiting, input";
+const DEVICE = "time of the kernels that its ops launched, also backward; the lower bar, by phase";
+const RANK_COLUMNS = [
+  column("Median", "median_ns", ({ median_ns }) => duration(median_ns ?? 0), "on half of the ranks it takes less"),
+  column("Most", "most_ns", ({ most_ns }) => duration(most_ns ?? 0), "its time on the rank with the most"),
+  column("On", "most_ns", ({ most_ns, most_on }) => (most_ns && most_on) || "–", "the rank with the most"),
+];
 
 /** The lines with a cost by one column, the largest first; equal ones keep the order of the source.
  * @template {{ line: Partial<Cost> }} Listed
@@ -193,11 +164,7 @@ function costBar(cost, { outside, largest_ns, largest_device_ns }) {
 
 /** @param {Record<string, number>} times @param {number} part of the longest bar */
 function phaseBar(times, part) {
-  const spent = Object.entries(times).filter(([, ns]) => ns > 0);
-  const spoken = spent.map(([phase, ns]) => `${phase} ${duration(ns)}`).join(", ");
-  const parts = spent.map(([phase, ns]) =>
-    h("div", { class: `mtprof-phase ${phaseClass(phase)}`, style: `flex-grow:${ns}` }),
-  );
+  const { spoken, parts } = phaseParts(times);
   const width = Math.min(part, 1) * 100;
   return { spoken, bar: h("div", { class: "mtprof-line-bar", style: `width:${width.toFixed(2)}%` }, ...parts) };
 }

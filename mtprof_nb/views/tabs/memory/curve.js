@@ -1,10 +1,11 @@
 // Curves of bytes over time: a step at each change, with an axis of bytes and the peak.
 
+import { firstWhere } from "../../web/first_where.js";
 import { duration, nbytes } from "../../web/format.js";
 import { fitted, shortLocation } from "../../web/label.js";
 
 /**
- * @import { MemoryCurve, MemoryWindow } from "./memory_types"
+ * @import { MemoryCurve, MemoryKind, MemoryWindow } from "./memory_types"
  * @import { Texts } from "../../web/types/messages"
  * @import { Plane, Shape } from "../../web/drawing/plane.js"
  * @import { Selection } from "../../web/types/surroundings"
@@ -23,17 +24,6 @@ const ABOVE = 1.18;
 export function byteTicks(peak) {
   const step = 2 ** Math.ceil(Math.log2(Math.max(peak / TICKS, 1)));
   return Array.from({ length: Math.floor(peak / step) + 1 }, (_, at) => at * step);
-}
-
-/** The position of the last change at or before a moment, -1 before the first. @param {number[]} times @param {number} ns */
-export function lastBefore(times, ns) {
-  let [low, high] = [0, times.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (times[middle] <= ns) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
 }
 
 /** Pixels of bytes on a plane. @param {Plane} plane @param {MemoryWindow} drawn @returns {(count: number) => number} */
@@ -65,19 +55,32 @@ export function paintCurves(plane, drawn) {
   const y = heights(plane, drawn);
   for (const [number, curve] of drawn.curves.entries()) {
     const colour = COLOURS[number % COLOURS.length];
-    const path = stepped(plane, curve, y);
-    context.strokeStyle = colour;
-    context.lineWidth = 1.5;
-    context.stroke(path);
-    path.lineTo(plane.x(Math.max(plane.window[1], curve.time_ns[curve.time_ns.length - 1])), plane.bottom);
-    path.lineTo(plane.x(curve.time_ns[0]), plane.bottom);
-    context.fillStyle = `${colour}33`;
-    context.fill(path);
+    const kinds = drawn.curves.length === 1 ? stacked(curve.kinds).reverse() : [];
+    for (const { nbytes: held, ...area } of kinds.length ? kinds : [{ ...curve, colour: `${colour}33` }]) {
+      const path = stepped(plane, curve.time_ns, held, y);
+      path.lineTo(plane.x(Math.max(plane.window[1], curve.time_ns[curve.time_ns.length - 1])), plane.bottom);
+      path.lineTo(plane.x(curve.time_ns[0]), plane.bottom);
+      context.fillStyle = area.colour;
+      context.fill(path);
+    }
+    context.strokeStyle = kinds.length ? plane.theme.text : colour;
+    context.lineWidth = kinds.length ? 1 : 1.5;
+    context.stroke(stepped(plane, curve.time_ns, curve.nbytes, y));
   }
 }
 
-/** @param {Plane} plane @param {MemoryCurve} curve @param {(count: number) => number} y */
-function stepped(plane, { time_ns, nbytes: held }, y) {
+/** Kinds of memory with the bytes of each and of those below it. @param {MemoryKind[]} kinds */
+export function stacked(kinds) {
+  /** @type {number[]} */
+  let below = [];
+  return kinds.map((kind) => {
+    below = kind.nbytes.map((count, at) => count + (below[at] ?? 0));
+    return { ...kind, nbytes: below };
+  });
+}
+
+/** @param {Plane} plane @param {number[]} time_ns @param {number[]} held @param {(count: number) => number} y */
+function stepped(plane, time_ns, held, y) {
   const path = new Path2D();
   path.moveTo(plane.x(time_ns[0]), y(held[0]));
   for (let at = 1; at < time_ns.length; at++) {
@@ -115,7 +118,7 @@ export function paintSelected(plane, drawn, selection) {
       plane.context.fillStyle = plane.theme.text;
       plane.context.fill();
       const box = { x: x - DOT_PIXELS, y: top - DOT_PIXELS, width: 2 * DOT_PIXELS, height: 2 * DOT_PIXELS };
-      plane.shapes.push({ ...box, label: "selected", tell: () => told(drawn.texts, curve, at, time) });
+      plane.shapes.push({ ...box, label: "selected", describe: () => description(drawn.texts, curve, at, time) });
     }
   }
 }
@@ -133,7 +136,7 @@ export function paintPeaks(plane, drawn) {
     const text = fitted(label, room, plane.font);
     plane.write(text, x + (isLeft ? -8 : 8), top - 9, plane.theme.text, isLeft ? "right" : "left");
     const box = { x: x - PEAK_PIXELS, y: top - PEAK_PIXELS, width: 2 * PEAK_PIXELS, height: 2 * PEAK_PIXELS };
-    plane.shapes.push({ ...box, label, tell: () => [`${label} on ${title}`] });
+    plane.shapes.push({ ...box, label, describe: () => [`${label} on ${title}`] });
   }
 }
 
@@ -164,27 +167,28 @@ export function heldAt(plane, drawn, x, pointer) {
   if (x < plane.left || x > plane.right || !plane.shows(pointer, 0)) return null;
   const y = heights(plane, drawn);
   const ns = plane.ns(x);
-  const found = drawn.curves
-    .map((curve) => ({ curve, at: lastBefore(curve.time_ns, ns) }))
+  const nearest = drawn.curves
+    .map((curve) => ({ curve, at: firstWhere(0, curve.time_ns.length, (at) => curve.time_ns[at] > ns) - 1 }))
     .filter(({ at }) => at >= 0)
     .map(({ curve, at }) => ({ curve, at, top: y(curve.nbytes[at]) }))
     .sort((one, other) => Math.abs(one.top - pointer) - Math.abs(other.top - pointer))[0];
-  if (!found) return null;
-  const { curve, at, top } = found;
+  if (!nearest) return null;
+  const { curve, at, top } = nearest;
   const picks =
     curve.event[at] >= 0 ? { event: curve.event[at], name: curve.name[at], line: curve.line[at] } : undefined;
   const mark = () => crosshair(plane, x, top);
-  return { x, y: top, width: 0, height: 0, picks, mark, tell: () => told(drawn.texts, curve, at, ns) };
+  return { x, y: top, width: 0, height: 0, picks, mark, describe: () => description(drawn.texts, curve, at, ns) };
 }
 
 /** @param {Texts} texts @param {MemoryCurve} curve @param {number} at @param {number} ns */
-function told(texts, { title, nbytes: held, time_ns, change, name, line }, at, ns) {
+function description(texts, { title, nbytes: held, time_ns, change, name, line, kinds }, at, ns) {
   const sign = change[at] > 0 ? "+" : "";
   const by = name[at] >= 0 ? ` by ${texts.names[name[at]]}` : "";
   return [
     `${nbytes(held[at])} on ${title}, at ${duration(ns)}`,
     change[at] ? `${sign}${nbytes(change[at])}${by}, at ${duration(time_ns[at])}` : "",
     texts.lines[line[at]],
+    ...kinds.map((kind) => (kind.nbytes[at] ? `${kind.title} ${nbytes(kind.nbytes[at])}` : "")).reverse(),
   ].filter(Boolean);
 }
 

@@ -1,6 +1,6 @@
 // The memory tab: bytes held over time, and the largest allocations.
 
-import { button, h, latest, legend, settled } from "../../web/dom.js";
+import { button, choiceBy, h, latest, legend, settled } from "../../web/dom.js";
 import { shortLocation } from "../../web/label.js";
 import { rowFilter } from "../../web/tables/row_filter.js";
 import { sorted } from "../../web/tables/row_order.js";
@@ -36,6 +36,10 @@ class MemoryView {
   #store;
   /** @type {MemoryWindow} the last window */
   #drawn;
+  /** The position of the curve that is shown alone, -1 for all. */
+  #device;
+  /** @type {HTMLElement} */
+  #legend = h("div");
   #chart;
   #table;
   #askSoon = settled(() => this.#ask(), 60);
@@ -53,18 +57,19 @@ class MemoryView {
     this.#wire = wire;
     this.#store = store;
     this.#drawn = first;
+    this.#device = first.device;
     this.#table = largestTable(first.largest, store);
     this.#chart = new TimeChart(host, {
       label: `Allocated bytes over time. ${HELP}`,
       whole: first.whole_ns,
       margin: MARGIN,
       layers: [paintByteGrid, paintCurves, paintPeaks, paintSelected].map(
-        (paint) => (plane) => paint(plane, this.#drawn, store.selection),
+        (paint) => (plane) => paint(plane, this.#shown(), store.selection),
       ),
-      frames: [(plane) => paintByteAxis(plane, this.#drawn)],
-      probe: (plane, x, y) => heldAt(plane, this.#drawn, x, y),
+      frames: [(plane) => paintByteAxis(plane, this.#shown())],
+      probe: (plane, x, y) => heldAt(plane, this.#shown(), x, y),
       onwindow: () => this.#follow(),
-      onpick: (picked) => store.pick(picked),
+      onpick: (picked) => store.emit("pick", picked),
       keys: { Escape: () => store.select(null) },
     });
     const split = h("div", { class: "mtprof-stage mtprof-split" }, this.#chart.element, this.#table.element);
@@ -83,9 +88,38 @@ class MemoryView {
   #tools() {
     const onclick = () => this.#chart.go(this.#chart.whole);
     const all = button({ text: "All", title: "Show the whole recording", onclick });
-    const devices = this.#first.curves.map(({ title }, at) => ({ title, colour: COLOURS[at % COLOURS.length] }));
     const note = h("span", { class: "mtprof-count", text: HELP, title: HELP });
-    return h("div", { class: "mtprof-tools" }, all, devices.length > 1 ? legend(devices, "Devices") : null, note);
+    this.#show(this.#device);
+    return h("div", { class: "mtprof-tools" }, all, this.#choice(), this.#legend, note);
+  }
+
+  /** A list of the devices, to show one alone with its kinds of memory; null for one device. */
+  #choice() {
+    const { curves } = this.#first;
+    if (curves.length < 2) return null;
+    const devices = curves.map(({ title }, at) => ({ key: String(at), title }));
+    const options = [{ key: "-1", title: "all devices" }, ...devices];
+    const { select } = choiceBy("Device", options, (key) => this.#show(Number(key)));
+    select.value = String(this.#device);
+    return select;
+  }
+
+  /** Shows one curve alone, or all of them. @param {number} device */
+  #show(device) {
+    this.#device = device;
+    const { curves } = this.#shown();
+    const devices = curves.map(({ title }, at) => ({ title, colour: COLOURS[at % COLOURS.length] }));
+    const next = curves.length > 1 ? legend(devices, "Devices") : legend(curves[0].kinds, "Kinds of memory");
+    next.hidden = next.children.length === 0;
+    this.#legend.replaceWith(next);
+    this.#legend = next;
+    this.#chart.draw();
+  }
+
+  /** The last window, with the curves that are shown. */
+  #shown() {
+    const { curves } = this.#drawn;
+    return this.#device < 0 ? this.#drawn : { ...this.#drawn, curves: [curves[this.#device]] };
   }
 
   restyle() {
@@ -126,7 +160,7 @@ function largestTable(largest, store) {
     table.fill(largest.columns, largest);
     table.show(sorted(table, largest, table.sort).filter(matches), `No name holds “${store.search.text}”.`);
   };
-  store.onseek(list);
+  store.on("seek", list);
   const table = new Table({
     label: "Largest allocations",
     nameTitle: "Largest allocations",
@@ -135,7 +169,7 @@ function largestTable(largest, store) {
     onselect: (id, row) => {
       table.select(id, false);
       const [event, name, line] = [largest.event[row], largest.name[row], largest.line[row]];
-      if (id !== null) store.pick({ event, name, line });
+      if (id !== null) store.emit("pick", { event, name, line });
     },
   });
   table.sort = { key: "nbytes", descending: true };

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mtprof_nb.analysis.devices.recorded_devices import Device
 from mtprof_nb.analysis.lines.attribution import source_location_at
-from mtprof_nb.analysis.memory.memory_categories import Category
+from mtprof_nb.analysis.memory.allocation_pairs import releases_of
+from mtprof_nb.analysis.memory.memory_categories import Category, categories
 from mtprof_nb.analysis.memory.memory_curve import (
     Allocation,
     MemoryCurve,
@@ -13,6 +15,7 @@ from mtprof_nb.analysis.memory.memory_curve import (
     largest_kinds,
     memory_curve,
     memory_devices,
+    rows_of_device,
     thinned,
 )
 from mtprof_nb.analysis.memory.missing_memory import lacks_memory
@@ -30,21 +33,22 @@ from mtprof_nb.views.weak_trace import WeakTraceHolder
 MOST_POINTS, _WHOLE_POINTS = 1_200, 20_000
 LARGEST = 50
 _LARGEST_COLUMNS = (
-    TableColumn("nbytes", "Size", "bytes", "bytes of the allocation, the largest of those alike"),
+    TableColumn("nbytes", "Size", "bytes", "bytes of the largest of these allocations"),
     TableColumn("count", "Number", "count", "allocations by the same op on the same line"),
     TableColumn("total_bytes", "Together", "bytes", "bytes of all of them, whenever they were held"),
     TableColumn("at_ns", "At", "time", "when the largest was made, since the recording began"),
     TableColumn("held_ns", "Held for", "held", "how long until the largest was released"),
 )
-#: The purposes of blocks that are shown; the others are not known.
-_PURPOSES = {
-    Category.PARAMETER: "parameter",
-    Category.OPTIMIZER_STATE: "optimizer state",
-    Category.INPUT: "input",
-    Category.TEMPORARY: "temporary",
-    Category.ACTIVATION: "activation",
-    Category.GRADIENT: "gradient",
-    Category.AUTOGRAD_DETAIL: "intermediate of backward",
+#: Titles and colours of the kinds of memory, from the bottom of the chart to its top.
+KINDS = {
+    Category.PARAMETER: ("parameter", "#2e7d32"),
+    Category.OPTIMIZER_STATE: ("optimizer state", "#c9971c"),
+    Category.INPUT: ("input", "#546e7a"),
+    Category.TEMPORARY: ("temporary", "#8e6bbf"),
+    Category.ACTIVATION: ("activation", "#d14a3d"),
+    Category.GRADIENT: ("gradient", "#2f5fb3"),
+    Category.AUTOGRAD_DETAIL: ("autograd detail", "#6f97d8"),
+    Category.UNKNOWN: ("unknown", "#9e9e9e"),
 }
 
 
@@ -55,6 +59,33 @@ def outline(curve: MemoryCurve, begin_ns: int, end_ns: int, most: int = MOST_POI
     return first + thinned(curve.allocated[first:last], most)
 
 
+def held_by_kind(trace: Trace, device: Device) -> dict[Category, Int64]:
+    """Bytes of each kind after each change of a device's curve; {} where no kind is known.
+
+    Blocks from before the recording are unknown. A count that jumps begins a new window of the
+    recording, which knows none of the blocks from before it.
+    """
+    records = trace.allocations
+    if records is None:
+        return {}
+    rows = rows_of_device(trace, records, device)
+    nbytes, total = records.nbytes[rows], records.total[rows]
+    begins = np.flatnonzero(np.diff(total) != nbytes[1:]) + 1
+    window = np.zeros(len(records), np.int64)
+    window[rows[begins]] = 1
+    window = np.cumsum(window)
+    partner = releases_of(trace, records)
+    is_foreign = (records.nbytes < 0) & (window[partner] != window)
+    # A block without an address cannot be followed to its release.
+    is_unknown = is_foreign | (records.address == 0)
+    category = np.where(is_unknown, Category.UNKNOWN, categories(trace))[rows]
+    held: dict[Category, Int64] = {}
+    for kind in KINDS.keys() & set(category.tolist()) - {Category.UNKNOWN}:
+        count = np.cumsum(np.where(category == kind, nbytes, 0))
+        held[kind] = count - np.append(0, count[begins - 1])[window[rows]]
+    return {**held, Category.UNKNOWN: total - sum(held.values())} if held else {}
+
+
 class MemoryChart(WeakTraceHolder):
     """The memory of one trace, which can be drawn for any window."""
 
@@ -62,11 +93,12 @@ class MemoryChart(WeakTraceHolder):
         super().__init__(trace)
         curves = [(device, memory_curve(trace, device)) for device in memory_devices(trace)]
         self.curves = [(device, curve) for device, curve in curves if len(curve.time_ns)]
+        self._kinds = [held_by_kind(trace, device) for device, _ in self.curves]
         self.whole_ns = (trace.began_ns, trace.began_ns + max(span_ns(trace), 1))
 
     def window(self, begin_ns: int, end_ns: int, most: int = MOST_POINTS) -> Answer:
         """Columns of each curve in a window, and its peak in the whole; times are since the recording began."""
-        curves = [self._curve(str(device), curve, (begin_ns, end_ns), most) for device, curve in self.curves]
+        curves = [self._curve(number, (begin_ns, end_ns), most) for number in range(len(self.curves))]
         names, lines = (
             [at for curve in curves for at in (*curve[key], curve["peak"][key])] for key in ("name", "line")
         )
@@ -76,10 +108,21 @@ class MemoryChart(WeakTraceHolder):
             "texts": texts_of(self.trace, names, (), lines),
         }
 
-    def _curve(self, device: str, curve: MemoryCurve, window: tuple[int, int], most: int) -> Answer:
-        points = self._points(curve, outline(curve, *window, most))
+    def _curve(self, number: int, window: tuple[int, int], most: int) -> Answer:
+        device, curve = self.curves[number]
+        positions = outline(curve, *window, most)
         peak = self._points(curve, np.array([curve.allocated.argmax()]))
-        return {"title": shown(device), **points, "peak": {key: column[0] for key, column in peak.items()}}
+        kinds = [
+            {"title": title, "colour": colour, "nbytes": held[positions].tolist()}
+            for kind, (title, colour) in KINDS.items()
+            if (held := self._kinds[number].get(kind)) is not None and held.any()
+        ]
+        return {
+            "title": shown(str(device)),
+            **self._points(curve, positions),
+            "peak": {key: column[0] for key, column in peak.items()},
+            "kinds": kinds,
+        }
 
     def _points(self, curve: MemoryCurve, positions: Int64) -> Answer:
         """Columns of changes: when, bytes held then, the difference, and event, name and line of the cause or -1."""
@@ -99,11 +142,13 @@ class MemoryChart(WeakTraceHolder):
 memory_chart = once_a_trace(MemoryChart)
 
 
-def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
-    """Columns of the largest allocations by kind: size, time and purpose of the largest, and the sum of the kind."""
-    kinds = [(alike, device.owner) for device in memory_devices(trace) for alike in largest_kinds(trace, device, most)]
-    kinds = sorted(kinds, key=lambda kind: (-kind[0].largest.nbytes, kind[0].largest.allocated_ns))[:most]
-    blocks = [alike.largest for alike, _ in kinds]
+def largest_allocations(trace: Trace) -> Answer:
+    """Columns of the largest allocations: size, time and kind of the largest of each group, and the sum."""
+    groups = [
+        (group, device.owner) for device in memory_devices(trace) for group in largest_kinds(trace, device, LARGEST)
+    ]
+    groups = sorted(groups, key=lambda one: (-one[0].largest.nbytes, one[0].largest.allocated_ns))[:LARGEST]
+    blocks = [group.largest for group, _ in groups]
     names = [int(trace.name[block.event]) if block.event >= 0 else -1 for block in blocks]
     return {
         "id": list(range(len(blocks))),
@@ -111,12 +156,12 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
         "name": names,
         "line": [block.line for block in blocks],
         "label": [shown(trace.names[name]) if name >= 0 else "outside any op" for name in names],
-        "detail": [shown(_detail(trace, alike.largest, owner)) for alike, owner in kinds],
+        "detail": [shown(_detail(trace, group.largest, owner)) for group, owner in groups],
         "columns": [column._asdict() for column in _LARGEST_COLUMNS],
         "value": {
             "nbytes": [block.nbytes for block in blocks],
-            "count": [alike.number for alike, _ in kinds],
-            "total_bytes": [alike.nbytes for alike, _ in kinds],
+            "count": [group.number for group, _ in groups],
+            "total_bytes": [group.nbytes for group, _ in groups],
             "at_ns": [block.allocated_ns - trace.began_ns for block in blocks],
             "held_ns": [
                 None if block.released_ns is None else block.released_ns - block.allocated_ns for block in blocks
@@ -126,11 +171,11 @@ def largest_allocations(trace: Trace, most: int = LARGEST) -> Answer:
 
 
 def _detail(trace: Trace, block: Allocation, owner: str) -> str:
-    """The process if there are several, the caller of the op that allocated, the purpose, and the source location."""
+    """The process if there are several, the caller of the op that allocated, the kind, and the source location."""
     caller = int(callers(trace, np.array([block.event], np.int32))[0])
     called = f"in {trace.names[trace.name[caller]]}" if caller >= 0 else ""
-    purpose = _PURPOSES.get(block.category, "")
-    return ", ".join(filter(None, (owner, called, purpose, source_location_at(trace, block.line))))
+    kind = "" if block.category == Category.UNKNOWN else KINDS[block.category][0]
+    return ", ".join(filter(None, (owner, called, kind, source_location_at(trace, block.line))))
 
 
 def no_curve(trace: Trace) -> str:
@@ -154,8 +199,10 @@ class MemoryTab(Tab):
         trace, chart = self._scene.trace, self._chart
         if not chart.curves:
             return {"empty": no_curve(trace)}
+        devices = [str(device) for device, _ in chart.curves]
         return {
             **chart.window(*chart.whole_ns),
+            "device": devices.index(device) if (device := self._scene.memory_of) in devices else -1,
             "whole_ns": chart.whole_ns[1] - chart.whole_ns[0],
             "largest": largest_allocations(trace),
         }

@@ -1,4 +1,4 @@
-// Messages of the memory tab: memory_chart.py.
+// Messages of the memory tab: memory_tab.py.
 
 import type { Column, Rows, Texts } from "../../web/types/messages";
 
@@ -19,6 +19,15 @@ export interface MemoryCurve {
   name: number[];
   line: number[];
   peak: MemoryPoint;
+  /** From the bottom to the top; none where no kind is known. */
+  kinds: MemoryKind[];
+}
+
+/** The bytes of one kind at each change. */
+export interface MemoryKind {
+  title: string;
+  colour: string;
+  nbytes: number[];
 }
 
 /** `MemoryChart._points`. */
@@ -33,31 +42,15 @@ export interface MemoryPoint {
 
 export interface MemoryFirst extends MemoryWindow {
   whole_ns: number;
+  /** The position of the curve that is shown alone at first, -1 for all. */
+  device: number;
   largest: LargestAllocations;
 }
 
-/** `memory_chart.largest_allocations`. */
+/** `memory_tab.largest_allocations`. */
 export interface LargestAllocations extends Rows {
   event: number[];
   name: number[];
   line: number[];
   columns: Column[];
-}
-
-/** `memory_page.PurposesTab.first`. */
-export interface PurposesFirst {
-  whole_ns: number;
-  time_ns: number[];
-  /** From the bottom to the top. */
-  purposes: Purpose[];
-  peak: number;
-  /** Says how many moments were left out. */
-  note: string;
-}
-
-/** `memory_page._purpose`. */
-export interface Purpose {
-  title: string;
-  colour: string;
-  nbytes: number[];
 }

@@ -20,7 +20,8 @@ function inWindow(curve, begin, end) {
   const last = Math.min(firstWhere(first, time_ns.length, (at) => time_ns[at] >= end) + 1, time_ns.length);
   const kept = thinned(nbytes, first, last, MOST_POINTS);
   const columns = COLUMNS.map((key) => [key, kept.map((at) => curve[key][at])]);
-  return { ...curve, ...Object.fromEntries(columns) };
+  const kinds = curve.kinds.map((kind) => ({ ...kind, nbytes: kept.map((at) => kind.nbytes[at]) }));
+  return { ...curve, ...Object.fromEntries(columns), kinds };
 }
 
 /**

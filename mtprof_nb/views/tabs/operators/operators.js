@@ -1,10 +1,10 @@
 // The operators tab: filter, group, sort, select, copy.
 
-import { h, latest, settled } from "../../web/dom.js";
+import { button, choiceBy, h, latest, settled, word } from "../../web/dom.js";
 import { rowOf, rowsOf, withSubmodules } from "../../web/event_rows.js";
+import { number } from "../../web/format.js";
 import { shortLocation } from "../../web/label.js";
 import { copyText, csv, markdown } from "../../web/tables/clipboard.js";
-import { OperatorTools } from "./operator_tools.js";
 import { rowFilter } from "../../web/tables/row_filter.js";
 import { sorted } from "../../web/tables/row_order.js";
 import { Table } from "../../web/tables/table.js";
@@ -13,9 +13,10 @@ import { Table } from "../../web/tables/table.js";
  * @import { OperatorsFirst, OperatorsTable } from "../../web/types/messages"
  * @import { Selection, TabContext, TabView } from "../../web/types/surroundings"
  * @import { Picked } from "../../web/store.js"
+ * @typedef {Record<"onregroup" | "onall" | "oncopy" | "onmarkdown", () => void>} ToolListeners
  */
 
-/** How long the table says that it was copied. */
+/** How long the table shows that it was copied. */
 const COPIED_MS = 2000;
 
 /** @param {TabContext<OperatorsFirst>} context @returns {TabView} */
@@ -61,12 +62,12 @@ class OperatorsView {
       onmarkdown: () => this.#copy(this.#markdown()),
     });
     host.append(this.#tools.element, h("div", { class: "mtprof-stage" }, this.#table.element));
-    store.onpick((picked) => this.#pick(picked));
-    store.onselect(() => {
+    store.on("pick", (picked) => this.#pick(picked));
+    store.on("select", () => {
       this.#table.select(this.#selectedRow());
       this.#light();
     });
-    store.onseek(() => this.#list());
+    store.on("seek", () => this.#list());
     wire.onchange(() => this.#followKernel());
     this.#list();
     this.#complete();
@@ -164,7 +165,7 @@ class OperatorsView {
     this.#store.select(this.#selection(row), event);
   }
 
-  /** The id of the row of an event, -1 for none; null where it cannot be told. @param {number} event */
+  /** The id of the row of an event, -1 for none; null where it is not known. @param {number} event */
   async #rowOf(event) {
     const { grouping } = this.#store;
     const rows = await this.#wire.once({ tab: "operators", ask: "events", grouping });
@@ -176,5 +177,46 @@ class OperatorsView {
     const { grouping } = this.#tools;
     grouping.disabled = this.#wire.silent;
     if (this.#wire.silent) grouping.value = this.#store.grouping;
+  }
+}
+
+/** The controls above the table: grouping, number of rows, copy. */
+class OperatorTools {
+  #count = h("span", { class: "mtprof-count", role: "status" });
+  #copies;
+  #all;
+
+  /** @param {OperatorsFirst["groupings"]} groupings @param {ToolListeners} listeners */
+  constructor(groupings, { onregroup, onall, oncopy, onmarkdown }) {
+    const { select, field } = choiceBy("Group by", groupings, onregroup);
+    this.grouping = select;
+    this.#all = button({ text: "All rows", hidden: true, onclick: onall });
+    this.#copies = [
+      button({ title: "Copy the listed rows as CSV", onclick: oncopy }, word("Copy "), "CSV"),
+      button({ title: "Copy the listed rows as Markdown", "aria-label": "Markdown", onclick: onmarkdown }, "MD"),
+    ];
+    const tools = [field, this.#count, this.#all, ...this.#copies];
+    this.element = h("div", { class: "mtprof-tools" }, ...tools);
+  }
+
+  /**
+   * Says how many rows are listed, of how many that match and of how many there are; or what is wrong with the filter.
+   * @param {number} listed
+   * @param {number} matching
+   * @param {number} total
+   * @param {string} problem
+   */
+  report(listed, matching, total, problem) {
+    this.#all.hidden = listed === matching;
+    this.#count.classList.toggle("mtprof-bad", problem !== "");
+    if (problem) this.#count.replaceChildren(`not a regular expression: ${problem}`);
+    else this.#count.replaceChildren(word("showing "), `${number(listed)} of ${number(total)}`);
+    this.#count.title = this.#count.textContent;
+  }
+
+  /** Says that so many rows were copied; null ends it. @param {number | null} count */
+  copied(count) {
+    for (const copy of this.#copies) copy.classList.toggle("mtprof-done", count !== null);
+    if (count !== null) this.#count.replaceChildren(`copied ${number(count)} rows`);
   }
 }

@@ -10,7 +10,7 @@ from mtprof_nb.tables.operators.operator_rows import GROUPINGS, missing_flag, of
 from mtprof_nb.tables.operators.operator_table import OperatorRows
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import MOST_SENT, Answer, Question, Tab
-from mtprof_nb.views.selection import SOURCE, event_rows, pairs, recorded_groupings, rows_of_events, written
+from mtprof_nb.views.selection import SOURCE, event_rows, pair_columns, pairs, recorded_groupings, rows_of_events
 from mtprof_nb.views.strip import why_empty
 
 #: The most rows that are saved with the notebook, and that are sent: the longest ones.
@@ -44,7 +44,7 @@ class OperatorsTab(Tab):
             return self._table(grouping, "self_ns", _MOST_ROWS)
         row = rows_of_events(self._scene, grouping)
         if ask == "lit":
-            return written(pairs(row, rows_of_events(self._scene, SOURCE)))
+            return pair_columns(pairs(row, rows_of_events(self._scene, SOURCE)))
         if ask == "row_of":
             return {"row": int(row[int(question["event"])])}
         if ask != "events":

@@ -46,17 +46,17 @@ export class RankMatrix extends CanvasChart {
 
   /** The step that stands out most, in words. */
   #spoken() {
-    let [worst, told] = [0, "no step differs"];
+    let [worst, words] = [0, "no step differs"];
     for (const [rank, row] of this.#steps.duration_ns.entries())
       for (const [at, ns] of row.entries()) {
         const ratio = this.#medians[at] ? ns / this.#medians[at] : 0;
-        if (ratio > worst) [worst, told] = [ratio, this.#told(rank, at).join(", ")];
+        if (ratio > worst) [worst, words] = [ratio, this.#description(rank, at).join(", ")];
       }
-    return `Time of each step on each rank; most beyond the others: ${told}`;
+    return `Time of each step on each rank; most beyond the others: ${words}`;
   }
 
   /** @param {number} rank @param {number} at a column */
-  #told(rank, at) {
+  #description(rank, at) {
     const { numbers, group, duration_ns } = this.#steps;
     const ns = duration_ns[rank][at];
     const last = numbers[at] + group - 1;
@@ -97,6 +97,6 @@ export class RankMatrix extends CanvasChart {
     const at = Math.floor((x / (width - LEFT)) * this.#steps.numbers.length);
     const rank = Math.floor((y / height) * this.#labels.length);
     if (at < 0 || at >= this.#steps.numbers.length || rank < 0 || rank >= this.#labels.length) this.tooltip.hide();
-    else this.tooltip.show(this.#told(rank, at), event);
+    else this.tooltip.show(this.#description(rank, at), event);
   }
 }

@@ -14,7 +14,7 @@ import { Table } from "../../web/tables/table.js";
 
 /** The parts of a rank's time, in the order of its bar. */
 const PARTS = ["computing", "communicating", "waiting", "outside"];
-/** Bars of more ranks than this take more room than they tell. */
+/** Bars of more ranks than this take too much room. */
 const MOST_BARS = 64;
 /** Rows of a table that are in view at once. */
 const MOST_IN_VIEW = 9;
@@ -22,7 +22,9 @@ const [ROW_PIXELS, HEAD_PIXELS] = [24, 44];
 
 /** @param {TabContext<RanksFirst>} context @returns {TabView} */
 export function mount({ host, first, store }) {
-  const ranks = listed("Ranks", "Rank", first.columns, first.rows, (row) => store.alone(first.rows.process[row]));
+  const ranks = listed("Ranks", "Rank", first.columns, first.rows, (row) =>
+    store.emit("alone", first.rows.process[row]),
+  );
   const calls = listed("Collectives", "Collective", first.collective_columns, first.collectives, () => {});
   const matrix = first.steps && new RankMatrix(host, first.steps, first.rows.label);
   host.append(

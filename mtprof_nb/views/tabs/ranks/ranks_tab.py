@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from mtprof_nb.analysis.ranks.call_groups import CollectiveCalls, collective_cal
 from mtprof_nb.analysis.ranks.rank_figures import RankFigures, rank_figures
 from mtprof_nb.analysis.ranks.ranked_processes import titles
 from mtprof_nb.analysis.steps.step_times import step_matrix
-from mtprof_nb.model.trace import Int64, Trace
+from mtprof_nb.model.trace import Trace
 from mtprof_nb.tables.rank_table import PARTS, RankCollectives, Ranks, rank_sentence, shown_collective
 from mtprof_nb.views.escaped_text import shown
 from mtprof_nb.views.scene import Answer, Tab
@@ -67,13 +66,9 @@ def _steps(trace: Trace, rows: Sequence[RankFigures]) -> Answer | None:
     return {
         "numbers": [matrix.numbers[place] for place in first.tolist()],
         "group": group,
-        "duration_ns": _longest(durations, first).tolist(),
+        # The longest step of each group, -1 where a rank has none.
+        "duration_ns": np.maximum.reduceat(durations, first, axis=1).tolist(),
     }
-
-
-def _longest(durations: Int64, first: Int64) -> Any:
-    """The longest step of each group of steps, -1 where a rank has none."""
-    return np.maximum.reduceat(durations, first, axis=1)
 
 
 def _collectives(rows: Sequence[CollectiveCalls]) -> Answer:

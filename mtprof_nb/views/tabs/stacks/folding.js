@@ -117,8 +117,8 @@ class Folding {
   slices() {
     const before = this.#slices;
     const many = this.#made.map(({ folds, frames }) => (folds ? frames.size : 1));
-    /** @param {(made: Made, at: number) => string} told @param {string[]} column */
-    const texts = (told, column) => this.#made.map((made, at) => (many[at] > 1 ? told(made, at) : column[made.id]));
+    /** @param {(made: Made, at: number) => string} text @param {string[]} column */
+    const texts = (text, column) => this.#made.map((made, at) => (many[at] > 1 ? text(made, at) : column[made.id]));
     return {
       id: this.#made.map(({ id }) => id),
       frames: many,

@@ -39,9 +39,9 @@ export function laidOut({ parent, total }) {
 
 /** The slice itself and all its callers, up to the root. @param {Slices} slices @param {number} slice */
 export function withCallers({ parent }, slice) {
-  const found = [];
-  for (let at = slice; at >= 0; at = parent[at]) found.push(at);
-  return found;
+  const callers = [];
+  for (let at = slice; at >= 0; at = parent[at]) callers.push(at);
+  return callers;
 }
 
 /**

@@ -1,11 +1,10 @@
-// A drawing of slices as SVG: zooms to a slice by click or key, tells what the pointer is on, and follows its size.
+// A drawing of slices as SVG: zooms to a slice by click or key, describes what the pointer is on, and follows its size.
 
 import { h, svg } from "../../web/dom.js";
 import { share, writers } from "../../web/format.js";
 import { colours } from "../../web/theme.js";
-import { Icicle } from "./icicle.js";
 import { between, laidOut, withCallers } from "./slices.js";
-import { Sunburst } from "./sunburst.js";
+import { Icicle, Sunburst } from "./stack_shapes.js";
 import { Tooltip } from "../../web/drawing/tooltip.js";
 
 /**
@@ -69,7 +68,7 @@ export class StackDrawing {
     this.#svg.addEventListener("pointermove", (event) => {
       const slice = this.#sliceOf(event.target);
       if (slice < 0) this.#tooltip.hide();
-      else this.#tooltip.show(this.#told(slice), event);
+      else this.#tooltip.show(this.#description(slice), event);
     });
   }
 
@@ -86,8 +85,8 @@ export class StackDrawing {
     this.#chart = chart;
     this.#tree = laidOut(chart.slices);
     /** @param {number} id */
-    const found = (id) => (isSame ? Math.max(chart.slices.id.indexOf(id), 0) : 0);
-    [this.#focus, this.#cursor] = [found(focus), found(cursor)];
+    const positionOf = (id) => (isSame ? Math.max(chart.slices.id.indexOf(id), 0) : 0);
+    [this.#focus, this.#cursor] = [positionOf(focus), positionOf(cursor)];
     this.#view = this.#tree.places[this.#focus];
     this.draw();
   }
@@ -124,7 +123,7 @@ export class StackDrawing {
         id: `${this.#prefix}-${slice}`,
         role: "treeitem",
         "aria-level": place.level + 1,
-        "aria-label": this.#told(slice).slice(0, 2).join(", "),
+        "aria-label": this.#description(slice).slice(0, 2).join(", "),
         "data-slice": slice,
       },
       parts.shape,
@@ -139,7 +138,7 @@ export class StackDrawing {
   }
 
   /** @param {number} slice */
-  #told(slice) {
+  #description(slice) {
     const { slices, title, unit, called_by } = this.#chart;
     const [total, own, folded] = [slices.total[slice], slices.own[slice], slices.folded[slice]];
     const write = writers[unit];
@@ -194,14 +193,14 @@ export class StackDrawing {
   #key(event) {
     const { parent } = this.#chart.slices;
     const { callees } = this.#tree;
-    const beside = callees[parent[this.#cursor]] ?? [this.#cursor];
-    const at = beside.indexOf(this.#cursor);
+    const siblings = callees[parent[this.#cursor]] ?? [this.#cursor];
+    const at = siblings.indexOf(this.#cursor);
     /** @type {Record<string, number | undefined>} */
     const targets = {
       ArrowDown: callees[this.#cursor][0],
       ArrowUp: Math.max(parent[this.#cursor], 0),
-      ArrowLeft: beside[at - 1],
-      ArrowRight: beside[at + 1],
+      ArrowLeft: siblings[at - 1],
+      ArrowRight: siblings[at + 1],
     };
     if (event.key in targets) this.#moveTo(targets[event.key] ?? this.#cursor);
     else if (event.key === "Enter" || event.key === " ") this.#choose(this.#cursor);

@@ -64,7 +64,7 @@ class StacksView {
       this.#drawing.element,
     );
     wire.onchange(() => this.#followKernel());
-    store.onseek(() => this.#show(this.#shown));
+    store.on("seek", () => this.#show(this.#shown));
     if (store.selection) this.renew();
     else if (store.search.text) this.#show(first);
   }
@@ -93,7 +93,7 @@ class StacksView {
     if (chart) this.#show(chart);
   }
 
-  /** The chart of the wanted metric with the selection lit; null where Python does not tell. @returns {Promise<StackChart | null>} */
+  /** The chart of the wanted metric with the selection lit; null without an answer of Python. @returns {Promise<StackChart | null>} */
   async #wantedChart() {
     const { selection, chosen } = this.#store;
     const metric = this.#wanted;
@@ -108,12 +108,12 @@ class StacksView {
   #show(chart) {
     if (this.#opened && chart.metric !== this.#shown.metric) this.#opened.clear();
     this.#shown = chart;
-    this.#drawn = foldedChart(this.#found(chart), this.#opened);
+    this.#drawn = foldedChart(this.#withSearch(chart), this.#opened);
     this.#drawing.show(this.#drawn);
   }
 
   /** The chart with the slices lit whose names hold what is searched. @param {StackChart} chart @returns {StackChart} */
-  #found(chart) {
+  #withSearch(chart) {
     const { search } = this.#store;
     if (!search.text) return chart;
     const { holds } = searched(search);
@@ -138,7 +138,7 @@ class StacksView {
     this.#show(this.#shown);
   }
 
-  /** The chart with a selected row lit by the name of its ops: until Python tells its events, and without Python. */
+  /** The chart with a selected row lit by the name of its ops: until Python has answered, and without Python. */
   #litByName() {
     const { selection } = this.#store;
     const { slices } = this.#shown;
@@ -161,7 +161,7 @@ class StacksView {
   /** @param {number} slice */
   #pick(slice) {
     const { event, name, line } = this.#drawn.slices;
-    if (event[slice] >= 0) this.#store.pick({ event: event[slice], name: name[slice], line: line[slice] });
+    if (event[slice] >= 0) this.#store.emit("pick", { event: event[slice], name: name[slice], line: line[slice] });
   }
 }
 

@@ -22,7 +22,7 @@ from mtprof_nb.model.source_files import file_label, is_user_file, library_of, s
 from mtprof_nb.model.trace import Bool, Frame, Int64, Trace
 from mtprof_nb.views.escaped_text import short_name, shown
 from mtprof_nb.views.scene import Answer, Question, Tab
-from mtprof_nb.views.selection import SOURCE, pairs, recorded_groupings, rows_of_events, written
+from mtprof_nb.views.selection import SOURCE, pair_columns, pairs, recorded_groupings, rows_of_events
 from mtprof_nb.views.tabs.stacks.stack_slices import Slices, slices
 from mtprof_nb.views.weak_trace import WeakTraceHolder
 
@@ -306,7 +306,7 @@ class StacksTab(Tab):
         of_event = self._chart.tree.of_event
         node_of = np.where(of_event > 0, of_event, np.int32(-1))
         row, node = pairs(rows_of_events(self._scene, grouping), node_of)
-        own, below = (written(pairs(row, of[node])) for of in self._chart.slices_of_nodes(metric))
+        own, below = (pair_columns(pairs(row, of[node])) for of in self._chart.slices_of_nodes(metric))
         return {"own": own, "below": below}
 
     @property

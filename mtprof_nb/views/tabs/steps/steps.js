@@ -1,9 +1,9 @@
 // The steps tab: a bar for each step, divided by phase, the median, and in what slow steps differ.
 
-import { h } from "../../web/dom.js";
+import { h, link } from "../../web/dom.js";
 import { duration } from "../../web/format.js";
 import { shortLocation } from "../../web/label.js";
-import { phaseClass, phaseKey } from "../../web/strip.js";
+import { phaseKey, phaseParts } from "../../web/strip.js";
 
 /**
  * @import { Store } from "../../web/store.js"
@@ -50,12 +50,9 @@ function bars(first) {
 
 /** @param {StepsFirst} first @param {number} at @param {number} longest @param {boolean} isSlow */
 function bar({ number, duration_ns, parts }, at, longest, isSlow) {
-  const spent = Object.entries(parts).filter(([, times]) => times[at] > 0);
-  const told = spent.map(([part, times]) => `${part} ${duration(times[at])}`).join(", ");
-  const label = `Step ${number[at]}: ${duration(duration_ns[at])}${told ? ` (${told})` : ""}`;
-  const blocks = spent.map(([part, times]) =>
-    h("div", { class: `mtprof-phase ${phaseClass(part)}`, style: `flex-grow:${times[at]}` }),
-  );
+  const times = Object.fromEntries(Object.entries(parts).map(([part, column]) => [part, column[at]]));
+  const { spoken, parts: blocks } = phaseParts(times);
+  const label = `Step ${number[at]}: ${duration(duration_ns[at])}${spoken ? ` (${spoken})` : ""}`;
   const height = `height:${((duration_ns[at] / longest) * 100).toFixed(2)}%`;
   const kind = `mtprof-step${isSlow ? " mtprof-step-slow" : ""}`;
   return h("div", { class: kind, role: "listitem", style: height, title: label, "aria-label": label }, ...blocks);
@@ -80,18 +77,9 @@ function slowSteps({ slow, median_ns }, store) {
 function difference({ id, location, ns, usual_ns }, store) {
   const label = shortLocation(location);
   const onclick = () => {
-    store.open("lines");
+    store.emit("open", "lines");
     store.select({ grouping: "source", row: id, label, detail: "", name: -1 });
   };
-  const name =
-    id < 0
-      ? h("span", { text: location })
-      : h("button", {
-          type: "button",
-          class: "mtprof-link",
-          text: label,
-          title: `Open ${location} in Lines`,
-          onclick,
-        });
+  const name = id < 0 ? h("span", { text: location }) : link(label, `Open ${location} in Lines`, onclick);
   return h("div", { class: "mtprof-step-difference" }, name, ` ${duration(ns)} instead of ${duration(usual_ns)}`);
 }

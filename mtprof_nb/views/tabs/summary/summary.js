@@ -1,6 +1,6 @@
 // The overview tab: a sentence, the hottest lines, ops and functions, what the program waited for, and what to change.
 
-import { h } from "../../web/dom.js";
+import { h, link } from "../../web/dom.js";
 import { duration, number } from "../../web/format.js";
 import { shortLocation } from "../../web/label.js";
 
@@ -45,9 +45,9 @@ export function mount({ host, first, store }) {
 }
 
 /** @param {SummaryFirst} first @param {Store} store */
-function findings({ findings: found, nothing }, store) {
-  if (!found.length) return [h("p", { class: "mtprof-summary-quiet", text: nothing })];
-  return found.map((one) => finding(one, store));
+function findings({ findings: all, nothing }, store) {
+  if (!all.length) return [h("p", { class: "mtprof-summary-quiet", text: nothing })];
+  return all.map((one) => finding(one, store));
 }
 
 /** @param {ShownFinding} one @param {Store} store */
@@ -98,7 +98,7 @@ function entry(name, time, share, detail = "", title = detail) {
  */
 function lineLink({ id, location, text }, store) {
   return link(shortened(location), `Open ${location} in Lines`, () => {
-    store.open("lines");
+    store.emit("open", "lines");
     if (id < 0) store.point(location);
     else store.select({ grouping: "source", row: id, label: location, detail: text, name: -1 });
   });
@@ -107,14 +107,9 @@ function lineLink({ id, location, text }, store) {
 /** The name of an op; a click selects its row in the operators tab. @param {SlowOp} op @param {Store} store */
 function opLink({ id, label, name }, store) {
   return link(label, `Open ${label} in Operators`, () => {
-    store.open("operators");
+    store.emit("open", "operators");
     store.select({ grouping: "op", row: id, label, detail: "", name });
   });
-}
-
-/** @param {string} text @param {string} title @param {() => void} onclick */
-function link(text, title, onclick) {
-  return h("button", { type: "button", class: "mtprof-link", text, title, onclick });
 }
 
 /**
@@ -127,7 +122,7 @@ function shortened(location) {
   return cut > 1 ? `${location.slice(0, begin)}…${location.slice(begin + cut)}` : location;
 }
 
-/** The time of a function with its error, as `functions()` tells it. @param {SlowFunction} one */
+/** The time of a function with its error, as `functions()` writes it. @param {SlowFunction} one */
 function estimate({ outside_ns, error_ns }) {
   return `~${duration(outside_ns)} ± ${error_ns === null ? "?" : duration(error_ns)}`;
 }

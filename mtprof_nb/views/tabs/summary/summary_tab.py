@@ -81,7 +81,7 @@ def nothing_found(trace: Trace) -> str:
 
 def slowest_lines(trace: Trace) -> list[LineRow]:
     """The lines that took longest."""
-    return [row for row in Lines(trace).by_time() if row.file and row.time_ns][:_MOST]
+    return [row for row in Lines(trace) if row.file and row.time_ns][:_MOST]
 
 
 def slowest_functions(trace: Trace) -> list[FunctionRow]:

@@ -38,7 +38,7 @@ const STEP_PIXELS = 72;
 export function barsOf(plane, rows, drawn, meaning, isLit) {
   const { bars, blocks, texts } = drawn;
   /** @type {Bar[]} */
-  const found = [];
+  const visible = [];
   let [below, last] = [0, -1];
   for (const [bar, block] of bars.block.entries()) {
     below = block === last ? below : 0;
@@ -50,7 +50,7 @@ export function barsOf(plane, rows, drawn, meaning, isLit) {
     below += height;
     const box = span(plane, blocks.start_ns[block], blocks.length_ns[block], isAlone);
     if (box.x > plane.right || box.x + box.width < plane.left || !plane.shows(bottom - height, height)) continue;
-    found.push({
+    visible.push({
       ...box,
       y: bottom - height,
       height,
@@ -60,10 +60,10 @@ export function barsOf(plane, rows, drawn, meaning, isLit) {
       family: meaning.families[bars.family[bar]],
       label: texts.names[bars.name[bar]],
       picks: { event: bars.event[bar], name: bars.name[bar], line: bars.line[bar] },
-      tell: () => told(drawn, bar, meaning),
+      describe: () => description(drawn, bar, meaning),
     });
   }
-  return found;
+  return visible;
 }
 
 /** @param {Plane} plane @param {number} start_ns @param {number} length_ns @param {boolean} isAlone */
@@ -98,7 +98,7 @@ function paintName(plane, { x, y, width, height, label = "", family }) {
 }
 
 /**
- * Whether no zoom tells the merged events of a window apart: a page without Python carries no finer detail.
+ * Whether no zoom separates the merged events of a window: a page without Python carries no finer detail.
  * @param {TimelineWindow} drawn
  */
 export function isFinest({ finest_ns, pixel_ns, blocks }) {
@@ -106,7 +106,7 @@ export function isFinest({ finest_ns, pixel_ns, blocks }) {
 }
 
 /** @param {TimelineWindow} drawn @param {number} bar @param {Meaning} meaning */
-function told(drawn, bar, { families, has_steps }) {
+function description(drawn, bar, { families, has_steps }) {
   const { bars, blocks, texts } = drawn;
   const block = bars.block[bar];
   const name = texts.names[bars.name[bar]];
@@ -143,7 +143,7 @@ export function paintPhases(plane, rows, { phases }) {
     const [left, right] = [Math.max(x, plane.left), Math.min(x + width, plane.right)];
     if (right - left > PHASE_NAME_PIXELS)
       plane.write(phase, (left + right) / 2, y + height / 2, plane.theme.text, "center");
-    plane.shapes.push({ x, y, width, height, label: phase, tell: () => [phase, duration(phases.length_ns[at])] });
+    plane.shapes.push({ x, y, width, height, label: phase, describe: () => [phase, duration(phases.length_ns[at])] });
   }
 }
 
@@ -164,7 +164,7 @@ export function paintCollections(plane, rows, { lane, start_ns, length_ns, gener
     if (x > plane.right || x + width < plane.left || !plane.shows(y, height)) continue;
     context.fillRect(x, y, width, height);
     const text = `${COLLECTION.title}, generation ${generation[at]}, ${duration(length_ns[at])}`;
-    plane.shapes.push({ x, y, width, height, label: COLLECTION.title, tell: () => [text] });
+    plane.shapes.push({ x, y, width, height, label: COLLECTION.title, describe: () => [text] });
   }
   context.restore();
 }

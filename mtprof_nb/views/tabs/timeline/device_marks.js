@@ -1,4 +1,4 @@
-// What a timeline tells of devices: why each was idle, and arrows from calls to the kernels that they launched.
+// Devices on a timeline: why each was idle, and arrows from calls to the kernels that they launched.
 
 import { duration, number } from "../../web/format.js";
 
@@ -38,12 +38,12 @@ export function paintGaps(plane, rows, { gaps }, causes) {
     const { title, colour } = causes[gaps.cause[at]];
     plane.context.fillStyle = colour;
     plane.context.fillRect(x, y, width, height);
-    plane.shapes.push({ x, y, width, height, label: title, tell: () => toldGap(title, gaps, at) });
+    plane.shapes.push({ x, y, width, height, label: title, describe: () => gapDescription(title, gaps, at) });
   }
 }
 
 /** @param {string} title @param {TimelineWindow["gaps"]} gaps @param {number} at */
-function toldGap(title, gaps, at) {
+function gapDescription(title, gaps, at) {
   const { count, time_ns, length_ns } = gaps;
   if (count[at] === 1 && time_ns[at] === length_ns[at]) return [title, duration(time_ns[at])];
   const gap = count[at] === 1 ? "gap" : "gaps";

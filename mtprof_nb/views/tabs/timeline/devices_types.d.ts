@@ -27,7 +27,7 @@ export interface Gaps {
 /** Arrows from calls to the kernels that they launched, in rows and times. `launches.launches_of`. */
 export interface Launches extends Arrows {
   /** How many there are, of which the first are here. */
-  found: number;
+  total: number;
 }
 
 export interface Arrows {

@@ -1,4 +1,4 @@
-"""Facts about events that a chart tells on hover: name, times, phase, step, op, input shapes, source location."""
+"""Facts about events that a chart shows on hover: name, times, phase, step, op, input shapes, source location."""
 
 from __future__ import annotations
 

@@ -18,15 +18,15 @@ function within({ within: { event, parent } }, passes) {
   const known = new Map([[-1, false]]);
   /** @param {number} one @returns {boolean} */
   const test = (one) => {
-    const found = known.get(one) ?? (passes(one) || test(above.get(one) ?? -1));
-    known.set(one, found);
-    return found;
+    const isBelow = known.get(one) ?? (passes(one) || test(above.get(one) ?? -1));
+    known.set(one, isBelow);
+    return isBelow;
   };
   return test;
 }
 
 /**
- * Arrows of an event: of a kernel the one to it, of another event those from the calls that it made.
+ * For a kernel, the arrow from its launch; otherwise the arrows to the kernels that the event launched.
  * @param {number} event
  * @param {AllLaunches} launches
  * @returns {Launches}
@@ -39,7 +39,7 @@ export function launchesOf(event, launches) {
   /** @param {number[]} column */
   const pick = (column) => shown.map((at) => column[at]);
   const arrows = { from_row: pick(from_row), from_ns: pick(from_ns), to_row: pick(to_row), to_ns: pick(to_ns) };
-  return { ...arrows, found: made.length };
+  return { ...arrows, total: made.length };
 }
 
 /**
@@ -51,11 +51,11 @@ export function linkedTo(launches, isChosen) {
   const { kernel, call, owner } = launches;
   const isIn = within(launches, isChosen);
   /** @type {Set<number>} */
-  const found = new Set();
+  const linked = new Set();
   for (const [at, one] of kernel.entries()) {
     const isPicked = isChosen(one);
-    if (isPicked) found.add(owner[at]);
-    if (isPicked || isIn(owner[at]) || isIn(call[at])) found.add(one).add(call[at]);
+    if (isPicked) linked.add(owner[at]);
+    if (isPicked || isIn(owner[at]) || isIn(call[at])) linked.add(one).add(call[at]);
   }
-  return found;
+  return linked;
 }

@@ -29,9 +29,9 @@ def _launches(trace: Trace) -> tuple[Int64, Int32]:
 
 
 def launches_of(chart: Timeline, event: int) -> Answer:
-    """Arrows of an event: of a kernel the one to it, of another event those from the calls that it made.
+    """For a kernel, the arrow from its launch; otherwise the arrows to the kernels that the event launched.
 
-    `found` is how many there are, of which the first are given.
+    `total` is how many there are, of which the first are given.
     """
     trace = chart.trace
     kernels, calls = _launches(trace)
@@ -41,7 +41,7 @@ def launches_of(chart: Timeline, event: int) -> Answer:
         starts = trace.start_ns[calls]
         inside = (starts >= trace.start_ns[event]) & (starts < trace.end_ns[event])
         chosen = (inside & (trace.track[calls] == trace.track[event])) | (calls == event)
-    return {**_arrows(chart, kernels[chosen][:_MOST_ARROWS], calls[chosen][:_MOST_ARROWS]), "found": int(chosen.sum())}
+    return {**_arrows(chart, kernels[chosen][:_MOST_ARROWS], calls[chosen][:_MOST_ARROWS]), "total": int(chosen.sum())}
 
 
 def _arrows(chart: Timeline, kernels: Int64, calls: Int32) -> Answer:
@@ -81,15 +81,15 @@ def with_launches(trace: Trace, chosen: Bool) -> Bool:
     kernels, calls = _launches(trace)
     if not len(kernels):
         return chosen
-    found, owner = chosen.copy(), kernel_owners(trace)
+    lit, owner = chosen.copy(), kernel_owners(trace)
     nested = nesting(trace)
     inside = chosen & ~trace.on_device
     for level in nested.levels()[1:]:
         inside[level] |= inside[nested.parent[level]]
     owned = np.where(owner[kernels] >= 0, inside[owner[kernels]], False)
     linked = chosen[kernels] | owned | inside[calls]
-    found[kernels[linked]] = True
-    found[calls[linked]] = True
+    lit[kernels[linked]] = True
+    lit[calls[linked]] = True
     mine = owner[kernels[chosen[kernels]]]
-    found[mine[mine >= 0]] = True
-    return found
+    lit[mine[mine >= 0]] = True
+    return lit

@@ -56,12 +56,12 @@ class IdleRibbon:
 
     def __init__(self, trace: Trace, arranged: Lanes) -> None:
         lane_of_device = {lane.device: index for index, lane in enumerate(arranged.lanes) if lane.device >= 0}
-        found = [(lane_of_device[number], gaps) for number, gaps in enumerate(device_gaps(trace).values())]
+        by_lane = [(lane_of_device[number], gaps) for number, gaps in enumerate(device_gaps(trace).values())]
         empty = np.empty(0, np.int64)
-        lane = np.concatenate([empty, *(np.full(len(gaps), at) for at, gaps in found)]).astype(np.int32)
-        starts = np.concatenate([empty, *(gaps.start_ns for _, gaps in found)])
-        ends = np.concatenate([empty, *(gaps.end_ns for _, gaps in found)])
-        self._cause: Int8 = np.concatenate([empty, *(gaps.cause for _, gaps in found)]).astype(np.int8)
+        lane = np.concatenate([empty, *(np.full(len(gaps), at) for at, gaps in by_lane)]).astype(np.int32)
+        starts = np.concatenate([empty, *(gaps.start_ns for _, gaps in by_lane)])
+        ends = np.concatenate([empty, *(gaps.end_ns for _, gaps in by_lane)])
+        self._cause: Int8 = np.concatenate([empty, *(gaps.cause for _, gaps in by_lane)]).astype(np.int8)
         self._levels = Levels(lane, starts, ends - starts)
 
     def window(self, begin_ns: int, end_ns: int, pixels: int, origin_ns: int, most: int) -> Answer:
@@ -80,12 +80,13 @@ class IdleRibbon:
 
 def drawn_collections(trace: Trace, arranged: Lanes, origin_ns: int, most: int) -> Answer:
     """Columns of the `most` longest garbage collections of threads with a lane, in order of time since `origin_ns`."""
-    found = trace.collections
+    collections = trace.collections
     lane_of = {lane.thread: index for index, lane in enumerate(arranged.lanes) if lane.thread >= 0}
-    rows = [] if found is None else [row for row, track in enumerate(found.track.tolist()) if track in lane_of]
-    if found is None or not rows:
+    tracks = [] if collections is None else collections.track.tolist()
+    rows = [row for row, track in enumerate(tracks) if track in lane_of]
+    if collections is None or not rows:
         return {"lane": [], "start_ns": [], "length_ns": [], "generation": []}
-    kept = found.take(rows)
+    kept = collections.take(rows)
     kept = kept.take(np.sort(np.argsort(-kept.duration_ns, kind="stable")[:most]))
     return {
         "lane": [lane_of[track] for track in kept.track.tolist()],

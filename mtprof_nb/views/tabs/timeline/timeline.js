@@ -67,7 +67,7 @@ class TimelineView {
     host.append(this.#tools(), this.#chart.element, legend([...families, ...first.causes, ...marks]));
     this.#report();
     this.#observer.observe(this.#chart.element);
-    store.onseek(() => this.#chart.draw());
+    store.on("seek", () => this.#chart.draw());
   }
 
   /** @param {HTMLElement} host */
@@ -82,7 +82,7 @@ class TimelineView {
       onwindow: () => this.#follow(),
       onpick: (picked) => {
         this.#show(picked.event);
-        this.#store.pick(picked);
+        this.#store.emit("pick", picked);
       },
       keys: {
         Escape: () => {
@@ -188,8 +188,8 @@ class TimelineView {
     const held = visible.reduce((sum, events) => sum + events, 0);
     const drawn = word(`, ${number(visible.length)} blocks`);
     const limit = isFinest(this.#drawn) ? "; no finer detail in this page" : "";
-    const told = this.#launches ? `${number(this.#launches.found)} on the device, ` : "";
-    this.#status.replaceChildren(word(`${duration(end - begin)}: `), told, `${number(held)} events`, drawn, limit);
+    const launched = this.#launches ? `${number(this.#launches.total)} on the device, ` : "";
+    this.#status.replaceChildren(word(`${duration(end - begin)}: `), launched, `${number(held)} events`, drawn, limit);
     this.#status.title = this.#status.textContent;
   }
 
@@ -209,7 +209,7 @@ class TimelineView {
   }
 
   /**
-   * Whether a bar has selected events. Until Python tells, and without it, those are looked for by name, and only the
+   * Whether a bar has selected events. Until Python has answered, and without it, those are looked for by name, and only the
    * longest event of a bar is known.
    * @param {number} bar
    */

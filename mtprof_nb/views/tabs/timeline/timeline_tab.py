@@ -41,15 +41,15 @@ def busy_by_thread(trace: Trace, begin_ns: int, end_ns: int, bins: int) -> dict[
     # Relative to the window: a float cannot represent nanoseconds of Unix time.
     edges = np.linspace(0, end_ns - begin_ns, bins + 1)
     outermost = outermost_ops_on_lanes(trace)
-    found = {}
+    busy = {}
     for run in runs_of_equal(trace.track[outermost]):
         own = outermost[run]
         moments = np.column_stack([trace.start_ns[own], trace.end_ns[own]]).ravel() - begin_ns
         spent = np.cumsum(np.column_stack([np.zeros(len(own)), trace.duration_ns[own]]).ravel())
         # Starts and ends alternate, so the time spent is linear between them.
         by_edge = np.interp(edges, moments, spent, left=0.0)
-        found[int(trace.track[own[0]])] = np.clip(np.diff(by_edge) / np.diff(edges), 0, 1)
-    return found
+        busy[int(trace.track[own[0]])] = np.clip(np.diff(by_edge) / np.diff(edges), 0, 1)
+    return busy
 
 
 class TimelineTab(Tab):

@@ -163,19 +163,19 @@ class Merger {
   #gapsIn(begin, end, pixels) {
     const { lane, start_ns, length_ns, cause, count, time_ns } = this.#whole.gaps;
     /** @type {TimelineWindow["gaps"]} */
-    const found = { lane: [], start_ns: [], length_ns: [], cause: [], count: [], time_ns: [] };
+    const merged = { lane: [], start_ns: [], length_ns: [], cause: [], count: [], time_ns: [] };
     for (const [first, last] of this.#gaps.window(begin, end, pixels, MOST.gaps).runs) {
       const length = start_ns[last - 1] + length_ns[last - 1] - start_ns[first];
       for (const [code, held] of byCause(cause, first, last)) {
-        found.lane.push(lane[first]);
-        found.start_ns.push(start_ns[first]);
-        found.length_ns.push(length);
-        found.cause.push(code);
-        found.count.push(held.reduce((total, at) => total + count[at], 0));
-        found.time_ns.push(held.reduce((total, at) => total + time_ns[at], 0));
+        merged.lane.push(lane[first]);
+        merged.start_ns.push(start_ns[first]);
+        merged.length_ns.push(length);
+        merged.cause.push(code);
+        merged.count.push(held.reduce((total, at) => total + count[at], 0));
+        merged.time_ns.push(held.reduce((total, at) => total + time_ns[at], 0));
       }
     }
-    return found;
+    return merged;
   }
 
   /** @param {number} begin @param {number} end */
@@ -188,17 +188,7 @@ class Merger {
 }
 
 /** @returns {Record<typeof FACTS[number], number[]>} */
-const emptyFacts = () => ({
-  event: [],
-  name: [],
-  took_ns: [],
-  self_ns: [],
-  phase: [],
-  step: [],
-  op: [],
-  shape: [],
-  line: [],
-});
+const emptyFacts = () => /** @type {never} */ (Object.fromEntries(FACTS.map((fact) => [fact, []])));
 
 /** @param {number[]} column @param {number} first @param {number} last */
 function sum(column, first, last) {
@@ -231,7 +221,7 @@ function dominant(codes, times, first, last) {
  */
 function byCause(cause, first, last) {
   /** @type {Map<number, number[]>} */
-  const found = new Map();
-  for (let at = first; at < last; at++) found.set(cause[at], [...(found.get(cause[at]) ?? []), at]);
-  return [...found].sort(([one], [other]) => one - other);
+  const positions = new Map();
+  for (let at = first; at < last; at++) positions.set(cause[at], [...(positions.get(cause[at]) ?? []), at]);
+  return [...positions].sort(([one], [other]) => one - other);
 }

@@ -52,11 +52,6 @@ def _whole(trace: Trace) -> StepTime:
     return StepTime(0, begin, end - begin)
 
 
-def _finest(chart: Timeline) -> int:
-    """As many pixels as the recording has nanoseconds."""
-    return chart.whole_ns[1] - chart.whole_ns[0]
-
-
 def _median(steps: tuple[StepTime, ...]) -> StepTime:
     """The step whose length is nearest to the median."""
     middle = float(np.median([step.duration_ns for step in steps]))
@@ -105,7 +100,8 @@ class TwoTimelinesTab(Tab):
         pairs = step_pairs(self._scene.compared.sides)
         return {
             side: {
-                "window": chart.window(*chart.whole_ns, _finest(chart), most=_WHOLE_BARS),
+                # With a pixel for each nanosecond, the finest level of detail.
+                "window": chart.window(*chart.whole_ns, chart.whole_ns[1] - chart.whole_ns[0], most=_WHOLE_BARS),
                 "start_ns": [getattr(pair, side).start_ns - chart.whole_ns[0] for pair in pairs],
                 "length_ns": [getattr(pair, side).duration_ns for pair in pairs],
             }
@@ -119,11 +115,11 @@ class TwoTimelinesTab(Tab):
 
     def _windows(self, pair: StepPair, begin: int, end: int, pixels: int, most: int = LIMIT) -> list[Answer]:
         """The window of each side; nothing is drawn after the end of its own step."""
-        found = []
+        windows = []
         for chart, step in zip(self._charts, (pair.a, pair.b), strict=True):
             ends = max(min(end, step.duration_ns), begin + 1)
             width = max(round(pixels * (ends - begin) / max(end - begin, 1)), 1)
             # An event that begins as the step ends is of the next one.
             shown = step.start_ns + begin, step.start_ns + ends - 1
-            found.append(chart.window(*shown, width, most=most, origin_ns=step.start_ns))
-        return found
+            windows.append(chart.window(*shown, width, most=most, origin_ns=step.start_ns))
+        return windows

@@ -1,16 +1,26 @@
 // A chart on a canvas, with a tooltip: what all such charts share.
 
-import { Surface } from "./surface.js";
 import { Tooltip } from "./tooltip.js";
 
-/** @import { Shape } from "./plane.js" */
+/**
+ * @import { Shape } from "./plane.js"
+ * @typedef {HTMLCanvasElement & { shapes: Shape[] }} Drawn a canvas that knows what is drawn on it
+ */
 
+/** The canvas follows the size of its element and the resolution of the screen, and is painted at most once a frame. */
 export class CanvasChart {
+  #frame = 0;
+  #observer = new ResizeObserver(() => this.draw());
+  canvas = /** @type {Drawn} */ (Object.assign(document.createElement("canvas"), { shapes: [] }));
+
   /** @param {HTMLElement} holder a positioned element around the chart, which tooltips stay within @param {HTMLElement} element */
   constructor(holder, element) {
     this.element = element;
-    this.surface = new Surface(element, (context, width, height) => this.paint(context, width, height));
     this.tooltip = new Tooltip(holder);
+    this.canvas.className = "mtprof-canvas";
+    this.canvas.setAttribute("aria-hidden", "true");
+    element.prepend(this.canvas);
+    this.#observer.observe(element);
   }
 
   /**
@@ -25,17 +35,33 @@ export class CanvasChart {
     return [];
   }
 
+  /** Paints before the next frame; a hidden canvas once it is shown. */
   draw() {
-    this.surface.draw();
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.print();
+    });
   }
 
-  /** Draws now, and not before the next frame: none comes before a page is printed. */
+  /** Paints now: no frame comes before a page is printed. */
   print() {
-    this.surface.paint();
+    const { clientWidth: width, clientHeight: height } = this.element;
+    const context = this.canvas.getContext("2d");
+    if (!width || !height || !context) return;
+    const pixels = window.devicePixelRatio || 1;
+    const [wide, high] = [Math.round(width * pixels), Math.round(height * pixels)];
+    if (this.canvas.width !== wide || this.canvas.height !== high) {
+      Object.assign(this.canvas, { width: wide, height: high });
+      Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
+    }
+    context.setTransform(pixels, 0, 0, pixels, 0, 0);
+    context.clearRect(0, 0, width, height);
+    this.canvas.shapes = this.paint(context, width, height);
   }
 
   destroy() {
-    this.surface.destroy();
+    cancelAnimationFrame(this.#frame);
+    this.#observer.disconnect();
     this.tooltip.element.remove();
   }
 }

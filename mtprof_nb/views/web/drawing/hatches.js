@@ -1,4 +1,4 @@
-// Phases on a canvas: told apart by hatching, because colours are for op families.
+// Phases on a canvas: distinguished by hatching, because colours are for op families.
 
 /** @import { Phase } from "../types/messages" */
 

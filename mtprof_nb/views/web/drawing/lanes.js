@@ -76,7 +76,7 @@ export class LaneRows {
       // In the middle of the part that is in view.
       const y = (Math.max(top, plane.top) + Math.min(end, plane.bottom)) / 2;
       plane.write(fitted(title, plane.left - 16, plane.font), plane.left - 8, y, theme.quiet, "right");
-      plane.shapes.push({ x: 0, y: top, width: plane.left, height: end - top, label: title, tell: () => [title] });
+      plane.shapes.push({ x: 0, y: top, width: plane.left, height: end - top, label: title, describe: () => [title] });
     }
     context.restore();
   }

@@ -10,13 +10,13 @@
  * @property {number} y
  * @property {number} width
  * @property {number} height
- * @property {() => string[]} tell lines of its tooltip, the first one bold
+ * @property {() => string[]} describe the lines of its tooltip, the first one bold
  * @property {string} [label] its whole name
  * @property {Picked} [picks] what a click on it selects
  * @property {(plane: Plane) => void} [mark] marks it while the pointer is on it; else it is outlined
  */
 
-/** A shape that is narrower is found a little beside it too. */
+/** A narrower shape can also be pointed at from a few pixels away. */
 const REACH = 2;
 
 export class Plane {
@@ -64,7 +64,7 @@ export class Plane {
   }
 
   /**
-   * Writes a text; `align` says which part of it is at `x`.
+   * Writes a text; `align` is the part of it that is at `x`.
    * @param {string} text
    * @param {number} x
    * @param {number} y of its middle
@@ -81,7 +81,7 @@ export class Plane {
   }
 
   /**
-   * A line of one pixel, dotted where `dash` says so.
+   * A line of one pixel, dotted with a `dash`.
    * @param {[x: number, y: number]} from
    * @param {[x: number, y: number]} to
    * @param {string} colour

@@ -92,12 +92,12 @@ export class TimeChart extends CanvasChart {
     this.draw();
   }
 
-  /** Tells what the pointer is on. @param {PointerEvent | null} pointer */
+  /** Describes what the pointer is on. @param {PointerEvent | null} pointer */
   point(pointer) {
     this.#pointer = pointer;
     const before = this.#pointed;
     this.#pointed = this.#at(pointer);
-    if (pointer && this.#pointed) this.tooltip.show(this.#pointed.tell(), pointer);
+    if (pointer && this.#pointed) this.tooltip.show(this.#pointed.describe(), pointer);
     else this.tooltip.hide();
     this.element.classList.toggle("mtprof-on-shape", this.#pointed?.picks !== undefined);
     if (before !== this.#pointed) this.draw();

@@ -1,4 +1,4 @@
-// A small text beside the pointer.
+// A small text at the pointer.
 
 import { h } from "../dom.js";
 

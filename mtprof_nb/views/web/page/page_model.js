@@ -62,7 +62,7 @@ export class PageModel {
 /** @param {string} base64 */
 export function bytes(base64) {
   const text = atob(base64);
-  const found = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at++) found[at] = text.charCodeAt(at);
-  return new DataView(found.buffer);
+  const decoded = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) decoded[at] = text.charCodeAt(at);
+  return new DataView(decoded.buffer);
 }

@@ -3,14 +3,13 @@
 import { h } from "../dom.js";
 import { share, writers } from "../format.js";
 import { fittedMiddle, plainName, textWidth } from "../label.js";
-import { columnHead, nameCell } from "./table_cells.js";
 
 const ROW_PIXELS = 24;
 const SPARE_ROWS = 6;
 /** The most rows that are printed. */
 const PRINTED_ROWS = 200;
 const NAME_PIXELS = 190;
-/** Pixels beside a name in its cell: room at both ends, and the colour of its family. */
+/** Pixels around a name in its cell: room at both ends, and the colour of its family. */
 const NAME_INSET = 41;
 /** The most of a name's cell that its detail takes where both do not fit, and pixels between them. */
 const [DETAIL_PART, DETAIL_GAP] = [0.42, 8];
@@ -114,7 +113,7 @@ export class Table {
   }
 
   /**
-   * Positions of the rows to show, in their order; where there are none, `sentence` says why.
+   * Positions of the rows to show, in their order; where there are none, `sentence` is why.
    * @param {number[]} order
    */
   show(order, sentence = "") {
@@ -204,8 +203,8 @@ export class Table {
     const shortDetail = detailOf(detail[row], row);
     const selected = id[row] === this.#selected;
     const family = this.options.families?.[families?.[row] ?? -1];
-    const beside = shortDetail ? Math.min(textWidth(shortDetail, font) + DETAIL_GAP, room * DETAIL_PART) : 0;
-    const fitted = room > 0 ? fittedMiddle(nameOf(label[row], row), room - beside, font) : label[row];
+    const detailPixels = shortDetail ? Math.min(textWidth(shortDetail, font) + DETAIL_GAP, room * DETAIL_PART) : 0;
+    const fitted = room > 0 ? fittedMiddle(nameOf(label[row], row), room - detailPixels, font) : label[row];
     const numbers = this.#columns.map((column) => this.#cell(column, row, family));
     return h(
       "div",
@@ -288,4 +287,46 @@ export class Table {
     event.preventDefault();
     event.stopPropagation();
   }
+}
+
+/**
+ * The head of a column; a click on it sorts.
+ * @param {{ key: string, title: string, unit: string, meaning: string }} column
+ * @param {Sort} sort
+ * @param {() => void} onsort
+ */
+function columnHead({ key, title, unit, meaning }, sort, onsort) {
+  const is = key === sort.key;
+  return h(
+    "div",
+    {
+      class: `mtprof-cell mtprof-in-${unit}`,
+      role: "columnheader",
+      "aria-sort": is ? (sort.descending ? "descending" : "ascending") : "none",
+      title: meaning,
+      "data-key": key,
+      onclick: onsort,
+    },
+    h("button", { type: "button", class: "mtprof-sort" }, title),
+    h("span", { class: "mtprof-arrow", "aria-hidden": "true", text: is ? (sort.descending ? "▾" : "▴") : "" }),
+  );
+}
+
+/**
+ * @param {string} label
+ * @param {string} fitted what there is room for
+ * @param {string} detail
+ * @param {string} shortDetail
+ * @param {Family} [family]
+ */
+export function nameCell(label, fitted, detail, shortDetail, family) {
+  const swatch =
+    family && h("span", { class: "mtprof-swatch", style: `background:${family.colour}`, title: family.title });
+  return h(
+    "div",
+    { class: "mtprof-cell mtprof-in-name", role: "gridcell", title: detail ? `${label}\n${detail}` : label },
+    swatch,
+    h("span", { class: "mtprof-label", text: fitted }),
+    detail ? h("span", { class: "mtprof-detail", text: shortDetail }) : null,
+  );
 }

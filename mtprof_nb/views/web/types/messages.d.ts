@@ -9,7 +9,7 @@ import type {
 } from "../../tabs/differences/comparison_types";
 import type { EventRows, LitSlices, Pairs, TwoWholes, WholeTimeline } from "./carried";
 import type { Cause, DeviceBar, Gaps, Launches } from "../../tabs/timeline/devices_types";
-import type { MemoryFirst, MemoryWindow, PurposesFirst } from "../../tabs/memory/memory_types";
+import type { MemoryFirst, MemoryWindow } from "../../tabs/memory/memory_types";
 import type { RanksFirst } from "../../tabs/ranks/ranks_types";
 import type { StepsFirst } from "../../tabs/steps/steps_types";
 import type { SummaryFirst } from "../../tabs/summary/summary_types";
@@ -30,6 +30,8 @@ export interface PanelState {
   /** Processes that can be shown alone: their positions and titles; none on a page without Python. */
   ranks: { process: number; title: string }[];
   page: string;
+  /** The tab that a page opens with. */
+  opened?: TabName;
 }
 
 /** `Strip.written`. */
@@ -57,7 +59,7 @@ export interface Reply {
   error?: string;
 }
 
-/** A tab without data says why. */
+/** A tab without data: the reason. */
 export interface Empty {
   empty: string;
 }
@@ -72,7 +74,6 @@ export interface Firsts {
   timeline: TimelineFirst;
   stacks: StacksFirst;
   memory: MemoryFirst;
-  purposes: PurposesFirst;
   differences: DifferencesFirst;
   side_by_side: SideBySideFirst;
   two_timelines: TwoTimelinesFirst;

@@ -20,13 +20,13 @@ export interface TabContext<First> {
   store: Store;
 }
 
-/** What a mounted tab can be told. */
+/** A mounted tab: what the panel calls. */
 export interface TabView {
   /** The theme has changed. */
   restyle?(): void;
   /** The tab has come to the front again. */
   shown?(): void;
-  /** The selection has changed. A tab that was hidden meanwhile is told when it comes to the front. */
+  /** The selection has changed. A tab that was hidden meanwhile is called when it comes to the front. */
   renew?(): void;
   /** The page is about to be printed, with room for all of the tab, or was printed. All is to be drawn at once. */
   print?(isOn: boolean): void;

@@ -13,7 +13,8 @@ from typing import Any
 
 from mtprof_nb.building.noted_scopes import Input, NotedScope
 from mtprof_nb.capture.buffers.tensor_facts import TensorFacts, dtype_name
-from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.patches import Patches
+from mtprof_nb.capture.torch_private.operators import without_overrides
 from mtprof_nb.model.input_values import plain
 
 _SCALARS = (bool, int, float, complex)
@@ -31,7 +32,7 @@ class FastScopes:
         self._module = torch._C._profiler
         self._tensor = torch.Tensor
         self._stride = torch.Tensor.stride
-        self._without_overrides = torch._C.DisableTorchFunctionSubclass
+        self._without_overrides = without_overrides(torch)
         self._infer_type = torch._C._jit_try_infer_type
         self._facts = TensorFacts(torch)
         self._patches = Patches()
@@ -60,11 +61,11 @@ class FastScopes:
     def read(self, name: str, values: Sequence[Any], keywords: Mapping[str, Any]) -> NotedScope | None:
         """Describe the inputs of a scope that this thread enters now; no tensor is kept."""
         try:
-            found = [one for value in values if (one := self._input(value)) is not None]
+            inputs = [one for value in values if (one := self._input(value)) is not None]
             kept = {str(key): _keyword(value) for key, value in keywords.items()}
         except Exception:  # an input may be an object of the user's, with methods that fail
             return None
-        return NotedScope(threading.get_native_id(), name, time.perf_counter_ns(), tuple(found), kept)
+        return NotedScope(threading.get_native_id(), name, time.perf_counter_ns(), tuple(inputs), kept)
 
     def _input(self, value: Any) -> Input | None:
         """The description of `value`; None where torch cannot infer its type, for torch leaves such a value out."""

@@ -1,19 +1,54 @@
-// A sunburst: callees around their caller, over the angle of their part of it.
+// Shapes of stacks: an icicle has callees below their caller, a sunburst around it.
 
 import { svg } from "../../web/dom.js";
 import { fitted } from "../../web/label.js";
 
 /** @import { Place } from "./slices.js" */
 
+const LEAST_ROW = 20;
+const TALLEST_ROW = 34;
 const MOST_RINGS = 7;
 const TALLEST_RING = 70;
 const TURN = 2 * Math.PI;
-/** Pixels of an arc that a line of text needs, and that are free beside it. */
+/** Pixels of an arc that a line of text needs. */
 const TEXT_PIXELS = 12;
-const INSET = 4;
-/** A narrower arc is not drawn. */
+/** Pixels that are free before and after a name. */
+const [INSET, ARC_INSET] = [5, 4];
+/** A narrower slice is not drawn. */
 const NARROWEST = 0.25;
 
+/** Callees below their caller, as wide as their part of it. */
+export class Icicle {
+  /** @param {{ width: number, height: number, levels: number, font: string }} room */
+  constructor({ width, height, levels, font }) {
+    this.font = font;
+    this.width = width;
+    this.rowPixels = Math.max(Math.min(height / levels, TALLEST_ROW), LEAST_ROW);
+    this.height = Math.max(this.rowPixels * levels, height);
+  }
+
+  /**
+   * The elements of a slice while `focus` is as wide as the chart, none where it is out of view. Callers of the focus
+   * stay, so that a click on one leads back.
+   * @param {Place} place
+   * @param {Place} focus
+   * @param {string} label
+   */
+  draw(place, focus, label) {
+    const size = focus.end - focus.begin;
+    const left = Math.max((place.begin - focus.begin) / size, 0) * this.width;
+    const right = Math.min((place.end - focus.begin) / size, 1) * this.width;
+    if (right - left < NARROWEST) return null;
+    const [y, width] = [place.level * this.rowPixels, Math.max(right - left - 1, NARROWEST)];
+    const name = fitted(label, width - 2 * INSET, this.font);
+    return {
+      shape: svg("rect", { x: left, y, width, height: this.rowPixels - 1 }),
+      text: name ? svg("text", { x: left + INSET, y: y + this.rowPixels / 2 + 3.5, text: name }) : null,
+    };
+  }
+}
+
+/** Callees around their caller, over the angle of their part of it. */
 export class Sunburst {
   /** @param {{ width: number, height: number, levels: number, font: string }} room */
   constructor({ width, height, levels, font }) {
@@ -62,7 +97,7 @@ export class Sunburst {
 
   /** @param {string} label */
   #middle(label) {
-    const text = fitted(label, 2 * this.ring - 2 * INSET, this.font);
+    const text = fitted(label, 2 * this.ring - 2 * ARC_INSET, this.font);
     return svg("text", { x: this.width / 2, y: this.height / 2 + 3.5, "text-anchor": "middle", text });
   }
 
@@ -75,8 +110,8 @@ export class Sunburst {
    */
   #name(label, angle, wide, inner) {
     const radius = inner + this.ring / 2;
-    const along = Math.min(wide * radius, straight(radius, this.ring)) - 2 * INSET;
-    const outwards = wide * radius < TEXT_PIXELS ? 0 : this.ring - 2 * INSET;
+    const along = Math.min(wide * radius, straight(radius, this.ring)) - 2 * ARC_INSET;
+    const outwards = wide * radius < TEXT_PIXELS ? 0 : this.ring - 2 * ARC_INSET;
     const text = fitted(label, Math.max(along, outwards), this.font);
     if (!text) return null;
     const turned = (angle / TURN) * 360 + (outwards > along ? -90 : 0);

@@ -1,4 +1,4 @@
-"""Columns that grow part by part, and tables of distinct values that grow with them."""
+"""Columns that grow part by part, and numbers of distinct values."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _hashable(value: Any) -> Any:
     return value if isinstance(value, Hashable) else str(value)
 
 
-class Table(defaultdict[Any, int]):
-    """Distinct values, numbered in the order in which they come; tables with one `counter` have no number in common."""
+class Numbering(defaultdict[Any, int]):
+    """Distinct values, numbered in the order in which they come; those with one `counter` share no number."""
 
     def __init__(self, counter: Iterator[int] | None = None) -> None:
         super().__init__((counter or count()).__next__)
@@ -32,12 +32,12 @@ class Table(defaultdict[Any, int]):
     def positions(self, values: Sequence[Any], *, absent: Any = _NEVER) -> Int32:
         """The position of each value, -1 for `absent`; a value that cannot be a key is taken by its text."""
         try:
-            found = np.fromiter(map(self.__getitem__, values), np.int32, len(values))
+            positions = np.fromiter(map(self.__getitem__, values), np.int32, len(values))
         except TypeError:
-            found = np.array([self[_hashable(value)] for value in values], np.int32)
+            positions = np.array([self[_hashable(value)] for value in values], np.int32)
         if absent in self:
-            found[found == self[absent]] = -1
-        return found
+            positions[positions == self[absent]] = -1
+        return positions
 
     def positions_of_rows(self, first: Sequence[Any], *others: Iterable[Any]) -> Int32:
         """The position of the tuple of values in each row of some columns; `TypeError` if a value cannot be a key."""
@@ -67,14 +67,14 @@ class GrowingColumns:
             if name in columns:
                 pieces.append((slice(end, end + rows), columns[name]))
             end += rows
-        found = np.full(end, -1, np.result_type(*{piece.dtype for _, piece in pieces} or {np.int64}))
+        column = np.full(end, -1, np.result_type(*{piece.dtype for _, piece in pieces} or {np.int64}))
         for place, piece in pieces:
-            found[place] = piece
-        return found
+            column[place] = piece
+        return column
 
 
 def numbers(values: Sequence[Any]) -> Int64:
-    """Integers of `values`; -1 for what is none, or does not fit in 64 bits."""
+    """`values` as integers; -1 for a value that is no integer, or does not fit in 64 bits."""
     try:
         return np.frombuffer(struct.pack(f"{len(values)}q", *values), np.int64)
     except struct.error:  # another number than an integer, or a text

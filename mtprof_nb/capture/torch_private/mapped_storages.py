@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial, wraps
 from typing import Any
 
-from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.patches import Patches
 
 #: Methods of `torch.UntypedStorage`: these make a storage, as for a batch of a worker process.
 _MAKERS = (

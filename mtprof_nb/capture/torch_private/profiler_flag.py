@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mtprof_nb.capture.torch_facts.patches import Patches
+from mtprof_nb.capture.patches import Patches
 
 
 class ProfilerFlag:

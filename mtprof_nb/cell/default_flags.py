@@ -1,4 +1,4 @@
-"""Flags that a cell has on without being asked to."""
+"""Which flags are on by default in a cell."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def samples_python() -> bool:
 def marks_functions(options: Mapping[str, Any]) -> bool:
     """Whether a recording with these options for `profile` needs the lines inside functions marked.
 
-    Exact stacks tell the lines of ops, and samples the time outside ops: with both, marks would only add cost.
+    Exact stacks have the lines of ops, and samples the time outside ops: with both, marks would only add cost.
     """
     is_exact = options["with_stack"] and records_everything(options["hook"], options["activities"])
     return not (is_exact and options["with_python"])

@@ -1,1 +1,0 @@
-"""Numbers of floating point operations, from formulas and recorded shapes."""

@@ -1,1 +1,0 @@
-"""Facts of torch's objects that hooks share: fast scopes, parameters of optimizers, names of modules."""
