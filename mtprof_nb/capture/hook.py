@@ -96,9 +96,9 @@ class Hook(Protocol):
 
 
 def without_switched_off(trace: Trace, ops: Switched, devices: Switched = ()) -> Trace:
-    """Leave out the CPU ops that started, and what was launched, while the user had switched it off.
+    """Leave out CPU ops that started, and what was launched, while the user had switched it off.
 
-    Both have, for each call of `toggle`, its time and whether ops or devices were recorded from then on.
+    Both lists have, for each call of `toggle`, its time and whether it switched recording on.
     """
     if not (ops or devices):
         return trace
@@ -113,5 +113,6 @@ def without_switched_off(trace: Trace, ops: Switched, devices: Switched = ()) ->
 
 def _is_on(switched: Switched, moments_ns: Int64) -> Bool:
     state = np.array([True] + [enabled for _, enabled in switched])
-    enabled: Bool = state[np.searchsorted([moment for moment, _ in switched], moments_ns, side="right")]
+    times = [moment for moment, _ in switched]
+    enabled: Bool = state[np.searchsorted(times, moments_ns, side="right")]
     return enabled

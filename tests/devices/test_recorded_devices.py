@@ -203,7 +203,7 @@ def test_kernels_whose_records_were_dropped_are_told(gpu: SimulatedDevice) -> No
         for _ in range(9):
             gpu.launch(Work("kernel"))
     assert prof.trace.on_device.sum() == 6
-    assert prof.trace.notes == ("3 kernels are missing: Kineto has dropped their records; record less at a time",)
+    assert prof.trace.notes == ("3 kernels are missing: Kineto dropped their records; record less at a time",)
 
 
 def test_a_kernel_that_ends_after_the_recording_is_whole(gpu: SimulatedDevice) -> None:

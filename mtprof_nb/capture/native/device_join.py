@@ -1,7 +1,8 @@
-"""Adds what devices did to the recorder's columns of ops, with the op and the call that launched each event.
+"""Adds what devices did to the recorder's columns of ops, with the op and call that launched it.
 
-A call and all that it launched share a number. The op of a call is the innermost one that ran on its thread at the
-middle of the call: clocks may differ by more than a call lies inside its op at either end.
+A call and all that it launched share a number. The op of a call is the innermost one that ran on
+its thread at the middle of the call: clocks may differ by more than a call lies inside its op at
+either end.
 """
 
 from __future__ import annotations
@@ -20,11 +21,23 @@ from mtprof_nb.capture.native.device_tracks import Places
 from mtprof_nb.capture.native.kineto_rows import DeviceRows
 from mtprof_nb.model.device_facts import KERNELS_OF_COLLECTIVES
 from mtprof_nb.model.intervals import order_of
-from mtprof_nb.model.trace import DEVICE_SCOPE, KERNEL, OP, SCOPE, Bool, Columns, Int32, Int64, Track, on_device
+from mtprof_nb.model.trace import (
+    DEVICE_SCOPE,
+    KERNEL,
+    OP,
+    SCOPE,
+    Bool,
+    Columns,
+    Int32,
+    Int64,
+    Track,
+    on_device,
+)
 
 #: The recorder's columns of rows, and the value of each for what is no op.
 _ABSENT = {
-    **dict.fromkeys(("sequence_nr", "form", "values", "stack", "addresses", "scope", "held_before", "held_after"), -1),
+    **dict.fromkeys(("sequence_nr", "form", "values", "stack", "addresses", "scope"), -1),
+    **dict.fromkeys(("held_before", "held_after"), -1),
     **dict.fromkeys(("handle", "forward_thread", "flags", "device_type", "device_index"), 0),
     **dict.fromkeys(("start", "duration", "name", "thread", "kind"), 0),
     "extra": -1,
@@ -40,21 +53,26 @@ class RecordedDevices(NamedTuple):
     python_threads: Mapping[int, int]
 
 
-def with_devices(columns: Columns, recorded: RecordedDevices, tracks: tuple[Track, ...]) -> tuple[Columns, Columns]:
-    """The recorder's columns with those of devices among them in the order of a `Trace`, and facts for its builder.
+def with_devices(
+    columns: Columns,
+    recorded: RecordedDevices,
+    tracks: tuple[Track, ...],
+) -> tuple[Columns, Columns]:
+    """The recorder's columns with those of devices among them, and facts for the builder.
 
-    `columns` has `kind`; `tracks` are those of `columns["threads"]`.
+    They are in the order of a `Trace`. `columns` has `kind`; `tracks` are those of `columns["threads"]`.
     """
     device, rows, python_threads = recorded
     places = Places.of(columns["threads"], rows, tracks, python_threads)
     join = Join(columns, rows, places)
     scopes = join.scopes()
     name, names = intern([*columns["names"], *rows.names])
+    of_rows = name[len(columns["names"]) :]
     extra, extras = join.extras()
     own: Columns = {
         "start": np.concatenate((rows.start, scopes.start)),
         "duration": np.concatenate((rows.duration, scopes.duration)),
-        "name": np.concatenate((name[len(columns["names"]) :][rows.name], name[columns["name"][scopes.scope]])),
+        "name": np.concatenate((of_rows[rows.name], name[columns["name"][scopes.scope]])),
         "thread": np.concatenate((places.track, scopes.track)),
         "extra": _extended(extra, len(scopes), -1),
         "kind": _extended(rows.kind, len(scopes), DEVICE_SCOPE),
@@ -69,7 +87,7 @@ def with_devices(columns: Columns, recorded: RecordedDevices, tracks: tuple[Trac
     made |= {"names": names, "extras": extras, "block_event": at.of_ops[columns["block_event"]]}
     nothing = np.full(len(columns["start"]), -1, np.int32)
     facts: Columns = {
-        "launcher": at.placed(nothing, np.concatenate((at.of_ops[join.launcher], at.of_ops[scopes.scope]))),
+        "launcher": at.placed(nothing, at.of_ops[np.append(join.launcher, scopes.scope)]),
         "launch": at.placed(nothing, _extended(at.of_rows[join.launch], len(scopes), -1)),
         "device": on_device(made["kind"]).astype(np.int8),
         "device_index": np.array([*places.index_of_track, 0], np.int8)[made["thread"]],
@@ -92,7 +110,8 @@ class _Positions:
 
     @classmethod
     def of(cls, columns: Columns, own: Columns) -> _Positions:
-        start, duration = (np.concatenate((columns[name], own[name])) for name in ("start", "duration"))
+        both = ("start", "duration")
+        start, duration = (np.concatenate((columns[name], own[name])) for name in both)
         order, ops = order_of(start, duration), len(columns["start"])
         where = np.arange(len(start), dtype=np.int32)
         if order is not None:
@@ -122,7 +141,7 @@ class Scopes:
 
 @dataclass(frozen=True)
 class Join:
-    """For each row the call that launched it and the op that caused it, both -1 where there is none."""
+    """For each row the call that launched it and the op that caused it, -1 where there is none."""
 
     columns: Columns
     rows: DeviceRows
@@ -130,8 +149,8 @@ class Join:
 
     @cached_property
     def launch(self) -> Int32:
-        rows, calls = self.rows, np.flatnonzero(self.rows.is_call)
-        return first_with_number(rows.correlation, calls, rows.correlation, ~rows.is_call & (rows.correlation > 0))
+        number, is_call = self.rows.correlation, self.rows.is_call
+        return first_with_number(number, np.flatnonzero(is_call), number, ~is_call & (number > 0))
 
     @cached_property
     def launcher(self) -> Int64:
@@ -143,13 +162,14 @@ class Join:
         found = np.full(len(rows), -1, np.int64)
         calls = np.flatnonzero(rows.is_call)
         middle = rows.start[calls] + rows.duration[calls] // 2
-        intervals = ThreadIntervals(columns["start"], columns["start"] + columns["duration"], columns["thread"])
+        start, end = columns["start"], columns["start"] + columns["duration"]
+        intervals = ThreadIntervals(start, end, columns["thread"])
         on_one_thread = columns["flags"] & 1 == 0
         found[calls] = intervals.running(mask & on_one_thread, self.places.track[calls], middle)
         return np.where(self.launch >= 0, found[self.launch], found)
 
     def scopes(self) -> Scopes:
-        """A scope on each stream, from the first to the last event that was launched directly in one on the host."""
+        """A scope on each stream, from the first to the last event launched in one on the host."""
         rows = self.rows
         is_scope = self.columns["kind"] == SCOPE
         inside = np.flatnonzero(~rows.is_call & (rows.kind != DEVICE_SCOPE) & (self.launch >= 0))
@@ -163,7 +183,8 @@ class Join:
         start, end = rows.start[inside], rows.start[inside] + rows.duration[inside]
         begins = np.minimum.reduceat(start, first) if len(first) else start
         ends = np.maximum.reduceat(end, first) if len(first) else end
-        return Scopes(key[first] // count, (key[first] % count).astype(np.int32), begins, ends - begins)
+        track = (key[first] % count).astype(np.int32)
+        return Scopes(key[first] // count, track, begins, ends - begins)
 
     def extras(self) -> tuple[Int32, list[str]]:
         """For each row a position in a table of facts, which begins with that of the ops.
@@ -179,9 +200,11 @@ class Join:
             return extra, table
         op = self._around((columns["kind"] == OP) & (columns["extra"] >= 0))[kernels]
         kernels, op = kernels[op >= 0], op[op >= 0]
-        position, pairs = intern(list(zip(columns["extra"][op].tolist(), extra[kernels].tolist(), strict=True)))
+        said = columns["extra"][op].tolist(), extra[kernels].tolist()
+        position, pairs = intern(list(zip(*said, strict=True)))
         extra[kernels] = position + len(table)
-        table += [_together(table[first], table[second] if second >= 0 else "{}") for first, second in pairs]
+        known = [*table, "{}"]
+        table += [_together(known[first], known[second]) for first, second in pairs]
         return extra, table
 
 

@@ -1,4 +1,4 @@
-"""Records devices through Kineto alone, and leaves Kineto to torch's own profiler whenever that needs it."""
+"""Records devices through Kineto alone, left to torch's own profiler when that needs it."""
 
 from __future__ import annotations
 
@@ -28,17 +28,20 @@ _CALL_BYTES, _EVENT_BYTES = 40, 192
 _NEARLY_FULL = 0.9
 _SMALLEST_BUFFER, _LARGEST_BUFFER = 128 << 20, 4 << 30
 _CLOCK_MOVED_NS = 1_000_000
-_ONE_KINETO = "and there is one Kineto in a process; end that one first, or profile outside of it"
+_ANOTHER = (
+    "another profiler of PyTorch was recording, and there is one Kineto in a process; end that one "
+    "first, or profile outside of it"
+)
 _LOST = "what devices did is missing in part: somebody else has ended Kineto's recording meanwhile"
 
 
 def buffer_bytes(available: int) -> int:
-    """The bytes that Kineto may use for records: an eighth of what is left, for they are copied and read."""
+    """The bytes that Kineto may use for records: an eighth of what is left, for they are copied."""
     return max(_SMALLEST_BUFFER, min(available // 8, _LARGEST_BUFFER))
 
 
 class DeviceRecording:
-    """One recording of devices of one type, in one part or in several around those of torch's own profiler."""
+    """One recording of devices of one type, in several parts around those of torch's profiler."""
 
     def __init__(self, torch: Any, recorder: Any, device: str, available: int) -> None:
         self.device = device
@@ -65,9 +68,10 @@ class DeviceRecording:
             if self._is_prepared or self._is_recording:
                 return
             config = f"ACTIVITIES_MAX_GPU_BUFFER_SIZE_MB={self._buffer_bytes >> 20}"
+            activities = list(ACTIVITIES[self.device])
             try:
                 with silent_kineto():
-                    self._is_prepared = self._recorder.prepare_devices(list(ACTIVITIES[self.device]), config)
+                    self._is_prepared = self._recorder.prepare_devices(activities, config)
             except RuntimeError as error:
                 self._note(f"devices are not recorded: {error}")
 
@@ -103,10 +107,9 @@ class DeviceRecording:
             if self._left_ns:
                 self._away_ns += time.perf_counter_ns() - self._left_ns
             if self._away_ns and not self._parts:
-                self._note(f"devices are not recorded: another profiler of PyTorch was recording, {_ONE_KINETO}")
+                self._note(f"devices are not recorded: {_ANOTHER}")
             elif self._away_ns:
-                away = f"devices are missing for {self._away_ns / 1e9:.3g} s"
-                self._note(f"{away}: another profiler of PyTorch was recording, {_ONE_KINETO}")
+                self._note(f"devices are missing for {self._away_ns / 1e9:.3g} s: {_ANOTHER}")
             parts, self._parts = self._parts, []
             return joined(parts) if parts else None
 
@@ -129,31 +132,35 @@ class DeviceRecording:
             self._note(_LOST)
 
     def _wait_for_device(self) -> None:
-        """Let all that was launched end: Kineto hands out no record of it before. A device never used is left so."""
+        """Let all that was launched end: Kineto hands out no record of it before.
+
+        A device that was never used is left so.
+        """
         module: Any = getattr(self._torch, self._module, None)
         try:
             if hasattr(module, "is_initialized") and module.is_initialized():
                 module.synchronize()
         except Exception as error:
-            self._note(f"the last kernels may be missing: the device did not end its work ({error})")
+            self._note(f"the last kernels may be missing: the device did not end them ({error})")
 
     def _read(self, columns: Mapping[str, Any]) -> None:
         rows = read_rows(columns)
         self.unrecorded_from = min(self.unrecorded_from, columns["until"])
         if abs(columns["clock_moved_ns"]) > _CLOCK_MOVED_NS:
-            moved_s = columns["clock_moved_ns"] / 1e9
-            self._note(f"the system's clock was changed by {moved_s:.3g} s: times of devices may be wrong by as much")
+            moved = f"{columns['clock_moved_ns'] / 1e9:.3g} s"
+            self._note(f"times of devices may be wrong by {moved}: the clock was changed by that")
         calls = int((rows.kind == RUNTIME).sum())
         taken = calls * _CALL_BYTES + (len(rows) - calls) * _EVENT_BYTES
         if taken >= _NEARLY_FULL * self._buffer_bytes:
-            limit = self._buffer_bytes >> 20
-            self._note(f"the end of what devices did is missing: Kineto's {limit:,} MB were full; use a schedule")
+            full = f"Kineto's {self._buffer_bytes >> 20:,} MB were full"
+            self._note(f"the end of what devices did is missing: {full}; use a schedule")
         if missing := missing_kernels(rows):
-            self._note(f"{missing:,} kernels are missing: Kineto has dropped their records; record less at a time")
+            remedy = "record less at a time"
+            self._note(f"{missing:,} kernels are missing: Kineto dropped their records; {remedy}")
         self._parts.append(rows)
 
     def abandon(self) -> None:
-        """In a forked child: Kineto is its parent's there, and the next recording of the child ends it."""
+        """In a forked child: Kineto is its parent's there, and its own next recording ends it."""
         self._is_wanted = self._is_prepared = self._is_recording = False
         self._lock = threading.RLock()
         self._patches.undo()

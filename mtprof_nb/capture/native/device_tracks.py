@@ -1,4 +1,4 @@
-"""Where calls and events of devices ran: the thread of each call, and the stream of each event on a device."""
+"""Where calls and events of devices ran: the thread of a call, the stream of an event."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Places:
         tracks: tuple[Track, ...],
         python_threads: Mapping[int, int],
     ) -> Places:
-        """The places of `rows`; `recorded` are the recorder's threads, whose tracks are `tracks`."""
+        """The places of `rows`; `tracks` are those of the recorder's threads, `recorded`."""
         calls, there = np.flatnonzero(rows.is_call), np.flatnonzero(~rows.is_call)
         threads = _Threads(recorded, tracks, python_threads)
         track = np.empty(len(rows), np.int32)
@@ -58,12 +58,14 @@ class Places:
 
     def all_tracks(self, device: str) -> tuple[Track, ...]:
         """Threads, then streams of devices of this type."""
-        streams = (Track(one, f"stream {one}", "stream", device=f"{device}:{index}") for index, one in self.streams)
+        streams = [
+            Track(number, f"stream {number}", "stream", device=f"{device}:{index}") for index, number in self.streams
+        ]
         return (*self.threads, *streams)
 
 
 class _Threads:
-    """Finds threads by their native number, or by the low half of the number that the system's library gives them.
+    """Finds threads by their native number, or by the low half of that of the system's library.
 
     CUPTI has the latter, which is used again when a thread has ended.
     """
@@ -93,7 +95,9 @@ class _Threads:
 
     def _other(self, number: int) -> int:
         """A thread known by its native number, or one that ran no op."""
-        native_id = number if number in self._by_native else self._python_threads.get(number, number)
+        native_id = number
+        if number not in self._by_native:
+            native_id = self._python_threads.get(number, number)
         if native_id not in self._by_native:
             self._by_native[native_id] = len(self.tracks)
             self.tracks.append(Track(native_id, name_of_native_thread(native_id)))

@@ -21,7 +21,8 @@ from mtprof_nb.model.trace import (
     Int64,
 )
 
-#: How Kineto's names of activities end: on the host that drives a device, and on the device; all others are kernels.
+#: How Kineto's names of activities end: on the host that drives a device, and on the device; all
+#: others are kernels.
 _ENDS = {
     "_runtime": RUNTIME,
     "_driver": RUNTIME,
@@ -34,7 +35,10 @@ _ENDS = {
     "mtia_workloadd": DEVICE_SCOPE,
 }
 #: How the names of calls begin that launch one kernel each.
-_LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunch")
+_LAUNCHES = (
+    *("cudaLaunchKernel", "cuLaunchKernel"),
+    *("hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunch"),
+)
 _TYPES: dict[str, npt.DTypeLike] = {
     **dict.fromkeys(("start", "duration", "resource", "correlation"), np.int64),
     **dict.fromkeys(("device", "name", "facts"), np.int32),
@@ -96,16 +100,18 @@ def read_rows(raw: Mapping[str, Any]) -> DeviceRows:
 
 
 def missing_kernels(rows: DeviceRows) -> int:
-    """How many calls have launched a kernel of which nothing is known: Kineto has dropped its record."""
-    launches = np.array([*(name.startswith(_LAUNCHES) for name in rows.names), False])[rows.name] & rows.is_call
-    return int((~np.isin(rows.correlation[launches], rows.correlation[~rows.is_call])).sum())
+    """How many calls have launched a kernel that Kineto has dropped the record of."""
+    does_launch = np.array([*(name.startswith(_LAUNCHES) for name in rows.names), False])
+    launches = rows.correlation[does_launch[rows.name] & rows.is_call]
+    return int((~np.isin(launches, rows.correlation[~rows.is_call])).sum())
 
 
 def joined(parts: Sequence[DeviceRows]) -> DeviceRows:
-    """All rows of several recordings of Kineto's, which may use the same numbers: those of each get their own."""
+    """All rows of several recordings of Kineto's. Numbers that several use are made different."""
     if len(parts) == 1:
         return parts[0]
-    found: dict[str, list[Any]] = {name: [] for name in ("start", "duration", "kind", "device", "resource")}
+    shared = ("start", "duration", "kind", "device", "resource")
+    found: dict[str, list[Any]] = {column: [] for column in shared}
     name, facts, correlation = [], [], []
     names: list[str] = []
     texts: list[str] = []

@@ -36,7 +36,7 @@ _TAKEN_ANYWAY = 64 << 20
 
 
 def serves(request: Request) -> bool:
-    """Whether hook `auto` records PyTorch by this hook: it is built, and can record the devices there are."""
+    """Whether hook `auto` records PyTorch by this hook: it is built, and can record the devices."""
     found = recorder()
     has_torch_options = request.experimental_config is not None or bool(request.activity_filters)
     if found is None or has_torch_options:
@@ -45,11 +45,12 @@ def serves(request: Request) -> bool:
 
 
 def _device(request: Request, found: Any) -> str | None:
-    """The type of device to record beside the CPU, as torch chooses one of several; None for none."""
+    """The type of device to record beside the CPU, as torch chooses one of several; or None."""
     chosen = available(request.activities)
     name = next((name for name in DEVICES if name in chosen), None)
     if name is not None and not found.records_devices:
-        msg = f"hook 'native' cannot record {name} with this build of PyTorch, which has no Kineto: use hook='kineto'"
+        reason = "this build of PyTorch has no Kineto for C++"
+        msg = f"hook 'native' cannot record {name}: {reason}; use hook='kineto', or activities=['cpu']"
         raise HookError(msg)
     return name
 
@@ -90,9 +91,11 @@ class NativeHook(Hook):
         self._mapped = MappedStorages(torch, module)
         self._flag = ProfilerFlag(torch)
         device = _device(request, module)
-        self._devices = DeviceRecording(torch, module, device, available_bytes() or 0) if device else None
+        self._devices: DeviceRecording | None = None
+        if device is not None:
+            self._devices = DeviceRecording(torch, module, device, available_bytes() or 0)
         self._thread_names: dict[int, str] = {}
-        #: When recording of CPU ops was switched on or off, and which; and when that of devices was.
+        #: When recording of CPU ops was switched on or off, and which; and that of devices.
         self._switched: list[tuple[int, bool]] = []
         self._devices_switched: list[tuple[int, bool]] = []
 
@@ -148,7 +151,16 @@ class NativeHook(Hook):
         names = self._thread_names | running_threads()
         counters = {threading.get_native_id(): counter}
         objects = LivingObjects(self._torch, self._recorder.living)
-        trace = build_native_trace(columns, objects, self._request, names, counters, self._fast_scopes.left, devices)
+        scopes = self._fast_scopes.left
+        trace = build_native_trace(
+            columns,
+            objects,
+            self._request,
+            names,
+            counters,
+            scopes,
+            devices,
+        )
         if self._devices is not None:
             trace = replace(trace, notes=(*trace.notes, *self._devices.notes))
         if "CPU" not in self._request.activities:

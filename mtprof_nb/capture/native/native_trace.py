@@ -82,7 +82,9 @@ def build_native_trace(
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
     links = link(events, columns["forward_thread"].__getitem__, counters, in_module=in_module)
     known = of_devices.get("devices", ("CPU",))
-    of_inputs = _devices_of_inputs(events, columns, objects.torch) if recorded.record_shapes else None
+    of_inputs = None
+    if recorded.record_shapes:
+        of_inputs = _devices_of_inputs(events, columns, objects.torch)
     return build(
         events,
         links,
@@ -175,9 +177,13 @@ def _devices_of_inputs(events: RecordedEvents, columns: Columns, torch: Any) -> 
 
 
 def _python(
-    stacks: NativeStacks | None, links: NodeLinks, columns: Columns, recorded: Recorded, launcher: Int32 | None
+    stacks: NativeStacks | None,
+    links: NodeLinks,
+    columns: Columns,
+    recorded: Recorded,
+    launcher: Int32 | None,
 ) -> Columns:
-    """Stacks and modules. In the backward pass an op without Python of its own has those of its forward op.
+    """Stacks and modules. In the backward pass, an op without Python has those of its forward op.
 
     What an op launched has those of that op.
     """
@@ -187,7 +193,8 @@ def _python(
     of_forward = (links.forward >= 0) & (own == own[links.node])
     shown = np.where(of_forward, own[links.forward], own)
     if launcher is not None:
-        shown, of_forward = (np.where(launcher >= 0, one[launcher], one) for one in (shown, of_forward))
+        shown = np.where(launcher >= 0, shown[launcher], shown)
+        of_forward = np.where(launcher >= 0, of_forward[launcher], of_forward)
     facts: Columns = {}
     if recorded.with_modules:
         facts |= {"module": stacks.module[shown], "modules": stacks.modules}
@@ -197,7 +204,7 @@ def _python(
 
 
 def _devices_of_blocks(types: Int8, known: tuple[str, ...]) -> tuple[Int8, tuple[str, ...]]:
-    """For torch's numbers of device types, positions in the names that follow: `known` ones, and more."""
+    """For torch's numbers of device types, positions in the names that follow, `known` ones first."""
     if not types.any():
         return np.zeros(len(types), np.int8), known
     from torch.autograd import DeviceType
@@ -233,4 +240,5 @@ def _memory(
     before, after = columns["held_before"], columns["held_after"]
     if devices is not None:  # of ops on other devices no memory is noted: they hold nothing
         before, after = (np.where(devices[1] >= 0, 0, held) for held in (before, after))
-    return {"allocations": records, "memory_before": before, "memory_after": after, "devices": known}
+    facts: Columns = {"allocations": records, "memory_before": before, "memory_after": after}
+    return facts | {"devices": known}

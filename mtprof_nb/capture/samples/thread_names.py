@@ -18,9 +18,9 @@ def running_threads() -> dict[int, str]:
 
 
 def native_ids_by_low_half() -> dict[int, int]:
-    """The native ids of Python's threads that run now, by the low 32 bits of the system library's numbers of them."""
-    pairs = ((thread.ident, thread.native_id) for thread in threading.enumerate())
-    return {ident & 0xFFFFFFFF: native for ident, native in pairs if ident is not None and native is not None}
+    """The native ids of Python's threads that run now, by the low half of Python's numbers of them."""
+    threads = threading.enumerate()
+    return {(thread.ident or 0) & 0xFFFFFFFF: thread.native_id or 0 for thread in threads}
 
 
 def ids_of_main_thread() -> set[int]:

@@ -25,7 +25,8 @@ inline int64_t now_ns() {
   return static_cast<int64_t>(moment.tv_sec) * 1000000000 + moment.tv_nsec;
 }
 
-// The processor's counter: to read it takes less than half as long as to ask the system for the time.
+// The processor's counter: to read it takes less than half as long as to ask the system for the
+// time.
 inline uint64_t read_counter() {
 #if MTPROF_HAS_COUNTER
   return __rdtsc();
@@ -34,12 +35,14 @@ inline uint64_t read_counter() {
 #endif
 }
 
-// Whether the system itself makes its monotonic clock of that counter: then it runs evenly, and alike on all cores.
+// Whether the system itself makes its monotonic clock of that counter: then it runs evenly, and
+// alike on all cores.
 inline bool counter_is_the_clock() {
 #if MTPROF_HAS_COUNTER
   static const bool found = [] {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    const bool is_invariant = __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) != 0 && (edx & (1u << 8)) != 0;
+    const bool is_told = __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) != 0;
+    const bool is_invariant = is_told && (edx & (1u << 8)) != 0;
     std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     std::string source;
     return is_invariant && file >> source && source == "tsc";

@@ -10,11 +10,14 @@
 
 namespace mtprof {
 
+using Activities = std::vector<const libkineto::ITraceActivity*>;
+
 // Distinct texts in the order of their numbers.
 class Texts {
  public:
   int32_t number(std::string text) {
-    const auto [found, is_new] = numbers_.try_emplace(std::move(text), static_cast<int32_t>(texts_.size()));
+    const auto next = static_cast<int32_t>(texts_.size());
+    const auto [found, is_new] = numbers_.try_emplace(std::move(text), next);
     if (is_new) {
       texts_.push_back(&found->first);
     }
@@ -38,11 +41,13 @@ class Texts {
 
 // Whether columns tell this fact already.
 inline bool is_known_key(std::string_view key) {
-  static constexpr std::string_view kKnown[] = {"device", "context", "stream", "correlation", "queued", "External id"};
+  static constexpr std::string_view kKnown[] = {"device",      "context", "stream",
+                                                "correlation", "queued",  "External id"};
   return std::find(std::begin(kKnown), std::end(kKnown), key) != std::end(kKnown);
 }
 
-// The end of a value of JSON that begins at `from`: the next comma outside of brackets and texts, or the end.
+// The end of a value of JSON that begins at `from`: the next comma outside of brackets and texts,
+// or the end.
 inline size_t end_of_value(std::string_view text, size_t from) {
   int depth = 0;
   bool is_quoted = false;
@@ -66,10 +71,12 @@ inline size_t end_of_value(std::string_view text, size_t from) {
 
 inline std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(" \n\t"), last = text.find_last_not_of(" \n\t");
-  return first == std::string_view::npos ? std::string_view() : text.substr(first, last - first + 1);
+  const bool is_blank = first == std::string_view::npos;
+  return is_blank ? std::string_view() : text.substr(first, last - first + 1);
 }
 
-// Kineto's members of a JSON object as an object whose values are JSON texts, without what columns tell; "" for none.
+// Kineto's members of a JSON object as an object whose values are JSON texts, without what columns
+// tell; "" for none.
 inline std::string facts_of(const std::string& members) {
   const std::string_view text = members;
   std::string found;
@@ -84,7 +91,8 @@ inline std::string facts_of(const std::string& members) {
     const size_t end = end_of_value(text, colon + 1);
     if (!is_known_key(key)) {
       found += found.empty() ? "{" : ", ";
-      found += json_text(std::string(key)) + ": " + json_text(std::string(trimmed(text.substr(colon + 1, end - colon - 1))));
+      const std::string_view value = trimmed(text.substr(colon + 1, end - colon - 1));
+      found += json_text(std::string(key)) + ": " + json_text(std::string(value));
     }
     at = end + 1;
   }
@@ -101,8 +109,9 @@ inline bool has_facts(libkineto::ActivityType type) {
 // So many distinct metadata are kept at most.
 constexpr size_t kMostFacts = 100000;
 
-// The moment before which no more than `most` activities begin; the largest number if there are no more.
-inline int64_t first_moment_beyond(const std::vector<const libkineto::ITraceActivity*>& activities, size_t most) {
+// The moment before which no more than `most` activities begin; the largest number if there are no
+// more.
+inline int64_t first_moment_beyond(const Activities& activities, size_t most) {
   if (activities.size() <= most) {
     return std::numeric_limits<int64_t>::max();
   }
@@ -111,14 +120,16 @@ inline int64_t first_moment_beyond(const std::vector<const libkineto::ITraceActi
   for (const auto* one : activities) {
     starts.push_back(one->timestamp());
   }
-  std::nth_element(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(most), starts.end());
+  const auto nth = starts.begin() + static_cast<std::ptrdiff_t>(most);
+  std::nth_element(starts.begin(), nth, starts.end());
   return starts[most];
 }
 
-// Columns of the activities; times are `offset_ns` less than Kineto's. Of more than `most`, those that begin first.
-inline Owned device_columns(const std::vector<const libkineto::ITraceActivity*>& all, int64_t offset_ns, size_t most) {
+// Columns of the activities; times are `offset_ns` less than Kineto's. Of more than `most`, those
+// that begin first.
+inline Owned device_columns(const Activities& all, int64_t offset_ns, size_t most) {
   int64_t until = 0;
-  std::vector<const libkineto::ITraceActivity*> kept;
+  Activities kept;
   without_gil([&] {
     until = first_moment_beyond(all, most);
     kept.reserve(std::min(all.size(), most));
@@ -161,7 +172,8 @@ inline Owned device_columns(const std::vector<const libkineto::ITraceActivity*>&
   facts.into(found, "facts");
   Owned types(PyList_New(0));
   for (int number = 0; number < libkineto::activityTypeCount; ++number) {
-    append_to(types, text_object(libkineto::toString(static_cast<libkineto::ActivityType>(number))));
+    const auto type = static_cast<libkineto::ActivityType>(number);
+    append_to(types, text_object(libkineto::toString(type)));
   }
   set_item(found, "types", std::move(types));
   set_item(found, "names", names.list());

@@ -1,5 +1,6 @@
-// Notes what the caching allocators of devices give out and take back: they report it to the state of a profiler, in a
-// place that each thread has one of, and hands on to the threads of the backward pass.
+// Notes what the caching allocators of devices give out and take back: they report it to the state
+// of a profiler, in a place that each thread has one of, and hands on to the threads of the
+// backward pass.
 #pragma once
 
 #include "devices.h"
@@ -14,12 +15,16 @@ namespace mtprof {
 
 #if MTPROF_RECORDS_DEVICES
 
-// Torch takes whatever stands in that place for a state of its profiler: this is one that is switched off.
-class DeviceMemory final : public torch::profiler::impl::ProfilerStateBase {
- public:
-  DeviceMemory() : ProfilerStateBase(torch::profiler::impl::ProfilerConfig(torch::profiler::impl::ProfilerState::Disabled)) {}
+namespace profiler = torch::profiler::impl;
 
-  void reportMemoryUsage(void* address, int64_t nbytes, size_t, size_t, c10::Device device) override {
+// Torch takes whatever stands in that place for a state of its profiler: this is one that is
+// switched off.
+class DeviceMemory final : public profiler::ProfilerStateBase {
+ public:
+  DeviceMemory() : ProfilerStateBase(profiler::ProfilerConfig(profiler::ProfilerState::Disabled)) {}
+
+  void reportMemoryUsage(
+      void* address, int64_t nbytes, size_t, size_t, c10::Device device) override {
     if (!device.is_cpu()) {
       note_block(address, std::max<int64_t>(nbytes, 0), static_cast<int8_t>(device.type()),
                  std::max<int8_t>(static_cast<int8_t>(device.index()), 0));
@@ -29,17 +34,19 @@ class DeviceMemory final : public torch::profiler::impl::ProfilerStateBase {
   bool memoryProfilingEnabled() const override {
     return false;
   }
-  torch::profiler::impl::ActiveProfilerType profilerType() override {
-    return torch::profiler::impl::ActiveProfilerType::NONE;
+  profiler::ActiveProfilerType profilerType() override {
+    return profiler::ActiveProfilerType::NONE;
   }
 
   // The one of the process, which threads refer to as long as they live.
   static const std::shared_ptr<c10::DebugInfoBase>& instance() {
-    static const auto* const found = new std::shared_ptr<c10::DebugInfoBase>(std::make_shared<DeviceMemory>());
+    static const auto* const found =
+        new std::shared_ptr<c10::DebugInfoBase>(std::make_shared<DeviceMemory>());
     return *found;
   }
 
-  // Whether reports of this thread reach us from now on, and did not before; false where somebody else has the place.
+  // Whether reports of this thread reach us from now on, and did not before; false where somebody
+  // else has the place.
   static bool enter() {
     if (c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) != nullptr) {
       return false;
@@ -70,10 +77,11 @@ inline void leave_memory() {
   DeviceMemory::leave();
 }
 
-// On the thread of an op that begins: only until it ends, for no other thread could put an end to it. The thread that
-// started the recording, and those of its backward pass, have it all the time.
+// On the thread of an op that begins: only until it ends, for no other thread could put an end to
+// it. The thread that started the recording, and those of its backward pass, have it all the time.
 inline void enter_memory_of_op(bool is_wanted, Row& row) {
-  if (is_wanted && row.scope != static_cast<uint8_t>(at::RecordScope::USER_SCOPE) && DeviceMemory::enter()) {
+  const bool is_op = row.scope != static_cast<uint8_t>(at::RecordScope::USER_SCOPE);
+  if (is_wanted && is_op && DeviceMemory::enter()) {
     row.flags |= kHasMemory;
   }
 }
@@ -93,7 +101,8 @@ inline void leave_memory_of_op(const Row&) {}
 
 #endif
 
-// Torch's own profiler needs the place: before it starts on this thread we leave it, and after it has ended we return.
+// Torch's own profiler needs the place: before it starts on this thread we leave it, and after it
+// has ended we return.
 inline PyObject* lend_memory(PyObject*, PyObject* is_lent) {
   State& process = state();
   if (is_lent == Py_True) {

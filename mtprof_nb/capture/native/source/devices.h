@@ -1,6 +1,7 @@
 // Records devices through Kineto alone: without its observer of ops, and without torch's profiler.
 //
-// There is one Kineto in a process, which torch.profiler uses too: who prepares it ends the recording of who did before.
+// There is one Kineto in a process, which torch.profiler uses too: who prepares it ends the
+// recording of who did before.
 #pragma once
 
 #if __has_include(<libkineto.h>) && !defined(MTPROF_NO_KINETO)
@@ -93,7 +94,8 @@ inline PyObject* prepare_devices(PyObject*, PyObject* arguments) {
   PyObject* names = nullptr;
   const char* config = "";
   std::set<libkineto::ActivityType> types;
-  if (!PyArg_ParseTuple(arguments, "O!s", &PyList_Type, &names, &config) || !read_types(names, types)) {
+  if (!PyArg_ParseTuple(arguments, "O!s", &PyList_Type, &names, &config) ||
+      !read_types(names, types)) {
     return nullptr;
   }
   DeviceState& own = devices();
@@ -123,7 +125,8 @@ inline PyObject* prepare_devices(PyObject*, PyObject* arguments) {
 inline PyObject* start_devices(PyObject*, PyObject*) {
   DeviceState& own = devices();
   if (own.prepared_by != getpid() || own.is_started) {
-    PyErr_SetString(PyExc_RuntimeError, "Kineto is not prepared for devices, or records already: prepare it first");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "Kineto is not prepared for devices, or records already: prepare it first");
     return nullptr;
   }
   own.offset_ns = wall_offset_ns();
@@ -135,13 +138,16 @@ inline PyObject* start_devices(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// End Kineto's recording. The converter of torch's profiler is put back: it sets its own for each recording.
+// End Kineto's recording. The converter of torch's profiler is put back: it sets its own for each
+// recording.
 inline std::unique_ptr<libkineto::ActivityTraceInterface> stop_kineto(const DeviceState& own) {
 #if MTPROF_HAS_COUNTER
   TickTimes::instance().end();
   const int64_t offset_ns = own.offset_ns;
   auto before = libkineto::get_time_converter();
-  libkineto::get_time_converter() = [offset_ns](uint64_t ticks) { return TickTimes::instance().ns(ticks) + offset_ns; };
+  libkineto::get_time_converter() = [offset_ns](uint64_t ticks) {
+    return TickTimes::instance().ns(ticks) + offset_ns;
+  };
 #endif
   auto found = kineto().stopTrace();
 #if MTPROF_HAS_COUNTER
@@ -150,8 +156,8 @@ inline std::unique_ptr<libkineto::ActivityTraceInterface> stop_kineto(const Devi
   return found;
 }
 
-// Returns columns of at most so many events; None where another recording of Kineto's has ended this one. What was
-// prepared and not started is released.
+// Returns columns of at most so many events; None where another recording of Kineto's has ended
+// this one. What was prepared and not started is released.
 inline PyObject* stop_devices(PyObject*, PyObject* arguments) {
   long long most = 0;
   if (!PyArg_ParseTuple(arguments, "L", &most)) {
@@ -175,7 +181,8 @@ inline PyObject* stop_devices(PyObject*, PyObject* arguments) {
     Py_RETURN_NONE;
   }
   try {
-    Owned found = device_columns(*trace->activities(), own.offset_ns, static_cast<size_t>(std::max(most, 0LL)));
+    const auto most_rows = static_cast<size_t>(std::max(most, 0LL));
+    Owned found = device_columns(*trace->activities(), own.offset_ns, most_rows);
     set_item(found, "clock_moved_ns", Owned(PyLong_FromLongLong(wall_offset_ns() - own.offset_ns)));
     run_kineto([&] { trace.reset(); });
     return found.take();
@@ -197,10 +204,13 @@ inline PyObject* toggle_devices(PyObject*, PyObject* enable) {
 }
 
 inline PyMethodDef device_methods[] = {
-    {"prepare_devices", prepare_devices, METH_VARARGS, "Prepare Kineto for activities; False where it is in use."},
+    {"prepare_devices", prepare_devices, METH_VARARGS,
+     "Prepare Kineto for activities; False where it is in use."},
     {"start_devices", start_devices, METH_NOARGS, "Record devices from now on."},
-    {"stop_devices", stop_devices, METH_VARARGS, "End the recording of devices and return its columns, or None."},
-    {"devices_are_taken", devices_are_taken, METH_NOARGS, "Whether another recording of Kineto is active."},
+    {"stop_devices", stop_devices, METH_VARARGS,
+     "End the recording of devices and return its columns, or None."},
+    {"devices_are_taken", devices_are_taken, METH_NOARGS,
+     "Whether another recording of Kineto is active."},
     {"toggle_devices", toggle_devices, METH_O, "Record devices from now on, or do not."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -20,7 +20,8 @@ inline int32_t stack_of_allocation(ThreadRecords& records) {
 }
 
 // Never fails: no failure of ours may reach the user's op.
-inline void note_block(void* address, int64_t nbytes, int8_t device_type = 0, int8_t device_index = 0) {
+inline void note_block(
+    void* address, int64_t nbytes, int8_t device_type = 0, int8_t device_index = 0) {
   if (address == nullptr) {
     return;
   }
@@ -36,8 +37,8 @@ inline void note_block(void* address, int64_t nbytes, int8_t device_type = 0, in
   try {
     const int32_t stack = nbytes > 0 ? stack_of_allocation(*records) : -1;
     *records->blocks.next() =
-        Block{records->clock.now(), reinterpret_cast<uint64_t>(address), nbytes, records->running, stack, device_type,
-              device_index};
+        Block{records->clock.now(), reinterpret_cast<uint64_t>(address), nbytes,
+              records->running,     stack, device_type, device_index};
     records->blocks.add();
   } catch (const std::bad_alloc&) {
     recording.end_for_want_of_memory();

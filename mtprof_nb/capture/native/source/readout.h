@@ -260,7 +260,8 @@ inline std::vector<PlacedBlock> own_blocks(std::vector<TakenThread>& threads, in
     if (block.time >= until) {
       break;
     }
-    const uint64_t device = static_cast<uint8_t>(block.device_type) * 256u + static_cast<uint8_t>(block.device_index);
+    const auto type = static_cast<uint8_t>(block.device_type);
+    const uint64_t device = type * 256u + static_cast<uint8_t>(block.device_index);
     const uint64_t address = block.address ^ device << 48;
     if (block.nbytes > 0) {
       held.put(address, block.nbytes);
@@ -368,9 +369,9 @@ inline void read_stacks(StackTree& stacks, const Owned& found) {
 inline Owned threads_object(const std::vector<TakenThread>& threads) {
   Owned list(PyList_New(0));
   for (const TakenThread& one : threads) {
-    append_to(list, Owned(Py_BuildValue("(LKIL)", static_cast<long long>(one.native_id),
-                                        static_cast<unsigned long long>(one.torch_id), one.pthread_id,
-                                        static_cast<long long>(one.joined))));
+    const auto torch_id = static_cast<unsigned long long>(one.torch_id);
+    append_to(list, Owned(Py_BuildValue("(LKIL)", static_cast<long long>(one.native_id), torch_id,
+                                        one.pthread_id, static_cast<long long>(one.joined))));
   }
   return list;
 }

@@ -119,9 +119,10 @@ inline int64_t native_thread_id() {
 #endif
 }
 
-// The number by which CUPTI calls this thread: the low half of that of the system's library of threads.
+// The number by which CUPTI calls this thread: the low half of that of the system's library.
 inline uint32_t low_pthread_id() {
-  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(reinterpret_cast<void*>(pthread_self())));
+  void* const self = reinterpret_cast<void*>(pthread_self());
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(self));
 }
 
 // Call under the lock after a change: true for the one change after which nobody refers to `records`.

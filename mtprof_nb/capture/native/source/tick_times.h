@@ -11,8 +11,8 @@
 
 namespace mtprof {
 
-// Readings of both, from `begin` to `end`. The threads that record add some, so that a clock which the system adjusts
-// meanwhile is followed in a recording of hours, too.
+// Readings of both, from `begin` to `end`. The threads that record add some, so that a clock which
+// the system adjusts meanwhile is followed in a recording of hours, too.
 class TickTimes {
  public:
   static TickTimes& instance() {
@@ -26,7 +26,8 @@ class TickTimes {
     next_.store(readings_.back().ns + kApart, std::memory_order_relaxed);
   }
 
-  // Note a reading, unless there is one of the last tenth of a second. Never fails: a reading more or less is the same.
+  // Note a reading, unless there is one of the last tenth of a second. Never fails: a reading more
+  // or less is the same.
   void add(const Moment& reading) {
     if (reading.ns < next_.load(std::memory_order_relaxed)) {
       return;
@@ -65,7 +66,8 @@ class TickTimes {
     const auto later = [](uint64_t one, const Moment& reading) { return one < reading.ticks; };
     auto after = std::upper_bound(readings_.begin() + 1, readings_.end() - 1, ticks, later);
     const Moment &to = *after, &from = *(after - 1);
-    const double slope = static_cast<double>(to.ns - from.ns) / static_cast<double>(to.ticks - from.ticks);
+    const auto ticks_between = static_cast<double>(to.ticks - from.ticks);
+    const double slope = static_cast<double>(to.ns - from.ns) / ticks_between;
     const auto passed = static_cast<int64_t>(ticks - from.ticks);
     return from.ns + static_cast<int64_t>(static_cast<double>(passed) * slope);
   }
