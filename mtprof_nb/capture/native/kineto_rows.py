@@ -9,31 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mtprof_nb.model.trace import (
-    COPY,
-    DEVICE_SCOPE,
-    KERNEL,
-    RUNTIME,
-    SET,
-    SYNC,
-    Int8,
-    Int32,
-    Int64,
-)
+from mtprof_nb.model.kineto_kinds import kind_of_activity, kind_on_device
+from mtprof_nb.model.trace import RUNTIME, Int8, Int32, Int64
 
-#: How Kineto's names of activities end: on the host that drives a device, and on the device; all
-#: others are kernels.
-_ENDS = {
-    "_runtime": RUNTIME,
-    "_driver": RUNTIME,
-    "overhead": RUNTIME,
-    "memcpy": COPY,
-    "memset": SET,
-    "_sync": SYNC,
-    "cuda_event": SYNC,
-    "user_annotation": DEVICE_SCOPE,
-    "mtia_workloadd": DEVICE_SCOPE,
-}
 #: How the names of calls begin that launch one kernel each.
 _LAUNCHES = (
     *("cudaLaunchKernel", "cuLaunchKernel"),
@@ -77,8 +55,8 @@ class DeviceRows:
 
 
 def kind_of(activity: str) -> int:
-    """The kind of event that Kineto calls so."""
-    return next((kind for end, kind in _ENDS.items() if activity.endswith(end)), KERNEL)
+    """The kind of activities that a device or its runtime has by this name."""
+    return RUNTIME if kind_of_activity(activity) == RUNTIME else kind_on_device(activity)
 
 
 def read_rows(raw: Mapping[str, Any]) -> DeviceRows:
