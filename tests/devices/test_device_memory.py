@@ -1,6 +1,9 @@
 """Memory of devices, reported as their caching allocators do it: with thread, op, line and running total."""
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,6 +108,50 @@ def test_nothing_is_left_for_a_later_torch_profiler(gpu: SimulatedDevice) -> Non
     with profile(activities=BOTH, profile_memory=True) as theirs:
         gpu.report_memory(0x2000, 256, 768, CUDA, 0)
     assert sum(event.self_device_memory_usage for event in theirs.events()) == 256
+
+
+def torch_profiler_counts_memory(gpu: SimulatedDevice) -> bool:
+    """Whether torch's profiler can be started on this thread, and gets what is reported."""
+    with profile(activities=BOTH, profile_memory=True) as theirs:
+        gpu.report_memory(0x2000, 256, 768, CUDA, 0)
+    return sum(event.self_device_memory_usage for event in theirs.events()) == 256
+
+
+def test_torch_works_on_a_thread_whose_recording_another_thread_has_stopped(gpu: SimulatedDevice) -> None:
+    original = torch.autograd._enable_profiler
+    with ThreadPoolExecutor(1) as starter:
+        prof = recorded(profile_memory=True)
+        starter.submit(prof.start).result()
+        starter.submit(gpu.report_memory, 0x1000, 512, 512, CUDA, 0).result()
+        prof.stop()
+        assert [size for size, *_ in on_cuda(prof)] == [512]
+        with recorded(profile_memory=True) as later:
+            gpu.report_memory(0x3000, 128, 128, CUDA, 0)
+        assert [size for size, *_ in on_cuda(later)] == [128]
+        assert starter.submit(torch_profiler_counts_memory, gpu).result()
+        assert torch.autograd._enable_profiler is original
+        assert starter.submit(torch_profiler_counts_memory, gpu).result()
+
+
+def test_a_thread_that_has_ended_keeps_nothing_of_torch_replaced(gpu: SimulatedDevice) -> None:
+    original = torch.autograd._enable_profiler
+    prof = recorded(profile_memory=True)
+    with ThreadPoolExecutor(1) as starter:
+        starter.submit(prof.start).result()
+        task = Path(f"/proc/self/task/{starter.submit(threading.get_native_id).result()}")
+    while task.exists():  # Python joins a thread before the system has ended it
+        time.sleep(0.001)
+    prof.stop()
+    assert torch.autograd._enable_profiler is original
+    assert torch_profiler_counts_memory(gpu)
+
+
+def test_torch_works_twice_on_another_thread_during_a_recording_and_after_it(gpu: SimulatedDevice) -> None:
+    with ThreadPoolExecutor(1) as other:
+        with recorded(profile_memory=True):
+            assert other.submit(torch_profiler_counts_memory, gpu).result()
+            assert other.submit(torch_profiler_counts_memory, gpu).result()
+        assert other.submit(torch_profiler_counts_memory, gpu).result()
 
 
 def test_without_the_flag_no_report_is_taken(gpu: SimulatedDevice) -> None:

@@ -10,6 +10,7 @@ import pytest
 from simulated_device import Launched, SimulatedDevice, Work
 
 import mtprof_nb as mtp
+from mtprof_nb.capture.native import device_recording
 from mtprof_nb.model.trace import COLLECTIVE, COPY, DEVICE_SCOPE, KERNEL, OP, RUNTIME, SET, Trace
 
 torch = pytest.importorskip("torch")
@@ -288,3 +289,30 @@ def test_at_the_limit_of_events_devices_end_with_the_ops(gpu: SimulatedDevice) -
     assert len(trace) <= 300
     assert trace.unrecorded
     assert trace.dropped > 0
+
+
+def test_calls_and_kernels_beyond_the_limit_are_told_without_any_op(gpu: SimulatedDevice) -> None:
+    prof = recorded(max_events=300)
+    prof.start()
+    gpu.launch(Work("kernel"), times=500)
+    with pytest.warns(mtp.MtprofWarning, match="max_events=300 was reached"):
+        prof.stop()
+    trace = prof.trace
+    (missing,) = trace.unrecorded
+    assert len(trace) == 300
+    assert trace.dropped == 700
+    assert missing.began_ns > trace.start_ns.max()
+
+
+def test_rows_of_devices_are_cut_where_memory_does_not_suffice_to_read_them(
+    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_recording, "bytes_before_a_kill", lambda: [0])
+    monkeypatch.setattr(device_recording, "TAKEN_ANYWAY", 100 * device_recording._BYTES_TO_READ)
+    prof = recorded()
+    prof.start()
+    gpu.launch(Work("kernel"), times=500)
+    with pytest.warns(mtp.MtprofWarning, match="there was not enough memory"):
+        prof.stop()
+    assert len(prof.trace) == 100
+    assert prof.trace.dropped == 900

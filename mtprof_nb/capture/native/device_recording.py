@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
+from mtprof_nb.capture.machine.available_memory import bytes_before_a_kill
 from mtprof_nb.capture.native.kineto_rows import DeviceRows, joined, missing_kernels, read_rows
 from mtprof_nb.capture.patches import Patches
 from mtprof_nb.capture.torch_private.process_state import private_backend_name
@@ -27,6 +29,10 @@ _CALL_BYTES, _EVENT_BYTES = 40, 192
 #: Kineto stops at the limit of its buffers: they count as full from so much of it on.
 _NEARLY_FULL = 0.9
 _SMALLEST_BUFFER, _LARGEST_BUFFER = 128 << 20, 4 << 30
+#: Bytes that columns and a trace of one call or event take at the end, beyond Kineto's own.
+_BYTES_TO_READ = 300
+#: Files that the system keeps in memory may seem to leave none: so many bytes are taken in any case.
+TAKEN_ANYWAY = 64 << 20
 _CLOCK_MOVED_NS = 1_000_000
 _ANOTHER = (
     "another profiler of PyTorch was recording, and there is one Kineto in a process; end that one "
@@ -42,6 +48,9 @@ def buffer_bytes(available: int) -> int:
 
 class DeviceRecording:
     """One recording of devices of one type, in several parts around those of torch's profiler."""
+
+    #: A recording that has ended, and was started on another thread: that one may report memory yet.
+    _lingering: ClassVar[DeviceRecording | None] = None
 
     def __init__(self, torch: Any, recorder: Any, device: str, available: int) -> None:
         self.device = device
@@ -59,7 +68,10 @@ class DeviceRecording:
         self._notes: dict[str, None] = {}
         self._away_ns = 0
         self._left_ns = 0
+        #: When the first event begins that is not kept, by `time.perf_counter_ns`; how many are not.
         self.unrecorded_from = TIMES.limit
+        self.dropped = 0
+        self.is_out_of_memory = False
 
     def prepare(self) -> None:
         """Do what takes Kineto long. In use by somebody else, it is not prepared."""
@@ -103,7 +115,7 @@ class DeviceRecording:
             try:
                 self._end()
             finally:
-                self._patches.undo()
+                self._stop_watching()
             if self._left_ns:
                 self._away_ns += time.perf_counter_ns() - self._left_ns
             if self._away_ns and not self._parts:
@@ -119,17 +131,23 @@ class DeviceRecording:
         was_prepared, self._is_prepared = self._is_prepared, False
         if not (was_recording or was_prepared):
             return
-        kept = sum(map(len, self._parts))
         try:
             self._wait_for_device()
-            columns = self._recorder.stop_devices(max(self._most_rows - kept, 0))
+            count = self._recorder.stop_devices()
+            if count is not None:
+                self._read(self._recorder.read_devices(self._room(count)))
+            elif was_recording:
+                self._note(_LOST)
         except (RuntimeError, MemoryError) as error:
             self._note(f"what devices did is lost: {error}")
-            return
-        if columns is not None:
-            self._read(columns)
-        elif was_recording:
-            self._note(_LOST)
+
+    def _room(self, count: int) -> int:
+        """How many of `count` events may be kept: as asked for, and as the memory left allows."""
+        wanted = min(count, max(self._most_rows - sum(map(len, self._parts)), 0))
+        left = max(min(bytes_before_a_kill(), default=sys.maxsize), TAKEN_ANYWAY)
+        fits = left // _BYTES_TO_READ
+        self.is_out_of_memory |= fits < wanted
+        return min(wanted, fits)
 
     def _wait_for_device(self) -> None:
         """Let all that was launched end: Kineto hands out no record of it before.
@@ -146,6 +164,7 @@ class DeviceRecording:
     def _read(self, columns: Mapping[str, Any]) -> None:
         rows = read_rows(columns)
         self.unrecorded_from = min(self.unrecorded_from, columns["until"])
+        self.dropped += columns["count"] - len(rows)
         if abs(columns["clock_moved_ns"]) > _CLOCK_MOVED_NS:
             moved = f"{columns['clock_moved_ns'] / 1e9:.3g} s"
             self._note(f"times of devices may be wrong by {moved}: the clock was changed by that")
@@ -184,6 +203,9 @@ class DeviceRecording:
         if self._is_watching:
             return
         self._is_watching = True
+        if (before := DeviceRecording._lingering) is not None:
+            before._patches.undo()
+            DeviceRecording._lingering = None
         for owner in self._owners:
             for name, maker in (
                 ("_prepare_profiler", self._before),
@@ -193,6 +215,14 @@ class DeviceRecording:
                 if hasattr(owner, name):
                     self._patches.replace(owner, name, maker)
 
+    def _stop_watching(self) -> None:
+        """Let torch alone, unless another thread has to make room for torch's profiler yet."""
+        if self._recorder.lend_memory(True):
+            DeviceRecording._lingering = self
+            return
+        DeviceRecording._lingering = None
+        self._patches.undo()
+
     def _before(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def step_aside(*args: Any, **kwargs: Any) -> Any:
             with self._lock:
@@ -200,6 +230,8 @@ class DeviceRecording:
                     self._left_ns = time.perf_counter_ns()
                     self._end()
             self._recorder.lend_memory(True)
+            if self is DeviceRecording._lingering:
+                self._stop_watching()
             return original(*args, **kwargs)
 
         return step_aside

@@ -15,7 +15,7 @@ from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.living_objects import LivingObjects
 from mtprof_nb.capture.machine.available_memory import available_bytes, bytes_before_a_kill, resident_bytes
 from mtprof_nb.capture.native.device_join import RecordedDevices
-from mtprof_nb.capture.native.device_recording import DeviceRecording
+from mtprof_nb.capture.native.device_recording import TAKEN_ANYWAY, DeviceRecording
 from mtprof_nb.capture.native.native_trace import build_native_trace
 from mtprof_nb.capture.native.recorder_loading import recorder, why_not
 from mtprof_nb.capture.samples.python_stacks import running_cell
@@ -31,8 +31,6 @@ from mtprof_nb.model.trace import RUNTIME, SourceLine, Trace, empty_trace
 
 #: Bytes that the recorder keeps for an event; for its values, where each has its own; and for a block and its release.
 _BYTES_AN_EVENT, _BYTES_OF_VALUES, _BYTES_OF_MEMORY = 64, 16, 80
-#: Files that the system keeps in memory may seem to leave none: so many bytes are taken in any case.
-_TAKEN_ANYWAY = 64 << 20
 
 
 def serves(request: Request) -> bool:
@@ -58,7 +56,7 @@ def _device(request: Request, found: Any) -> str | None:
 def _most_events(request: Request) -> int:
     """The number of events that is asked for, or that fits into half of the available memory."""
     nbytes_left, recorded = available_bytes(), request.recorded
-    left = sys.maxsize if nbytes_left is None else max(nbytes_left, _TAKEN_ANYWAY)
+    left = sys.maxsize if nbytes_left is None else max(nbytes_left, TAKEN_ANYWAY)
     nbytes = _BYTES_AN_EVENT + _BYTES_OF_VALUES * recorded.record_shapes + _BYTES_OF_MEMORY * recorded.profile_memory
     return min(request.max_events, left // 2 // nbytes)
 
@@ -117,6 +115,7 @@ class NativeHook(Hook):
         with interrupts_held_back():
             if NativeHook._started is not None and self._recorder.is_recording():
                 NativeHook._started._end()
+                NativeHook._started._end_devices()
             NativeHook._started = self
             notes_memory = self._recorder.start(
                 with_inputs=recorded.record_shapes or recorded.with_flops,
@@ -148,6 +147,7 @@ class NativeHook(Hook):
             counter = next_sequence_number(self._torch)
             columns = self._end()
             devices = self._end_devices()
+            self._add_missing(columns)
         names = self._thread_names | running_threads()
         counters = {threading.get_native_id(): counter}
         objects = LivingObjects(self._torch, self._recorder.living)
@@ -173,13 +173,20 @@ class NativeHook(Hook):
             return None
         return RecordedDevices(self._devices.device, rows, native_ids_by_low_half())
 
+    def _add_missing(self, columns: dict[str, Any]) -> None:
+        """Count events of devices that are not kept like ops: the trace ends before the first."""
+        if (devices := self._devices) is not None:
+            columns["until"] = min(columns["until"], devices.unrecorded_from)
+            columns["dropped"] += devices.dropped
+            columns["is_out_of_memory"] |= devices.is_out_of_memory
+
     def _end(self) -> Any:
         self._restore_torch()
         self._is_recording = False  # also where memory does not suffice to read it: then it is lost
         left = sys.maxsize
         with suppress(MemoryError, RecursionError):  # then it is read as far as memory suffices
             left = min(bytes_before_a_kill(), default=left)
-        columns = self._recorder.stop(max(left, _TAKEN_ANYWAY))
+        columns = self._recorder.stop(max(left, TAKEN_ANYWAY))
         columns["is_out_of_memory"] |= self._most_events < self._request.max_events
         return columns
 

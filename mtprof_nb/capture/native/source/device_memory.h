@@ -55,26 +55,55 @@ class DeviceMemory final : public profiler::ProfilerStateBase {
     return true;
   }
 
-  static void leave() {
+  // Whether reports of this thread do not reach us from now on, and did before.
+  static bool leave() {
     if (c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) != instance().get()) {
-      return;
+      return false;
     }
     try {
       c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE);
+      return true;
     } catch (const std::exception&) {
       // Something else was put above it: it stays, and does nothing while nothing is recorded.
+      return false;
     }
   }
 };
 
+// How many threads have it beyond an op. Each must leave it itself, before torch's profiler starts
+// there: that would take it for another profiler.
+inline std::atomic<int>& threads_with_memory() {
+  static std::atomic<int> found{0};
+  return found;
+}
+
+// Whether the own thread has it beyond an op.
+struct OwnPlace {
+  bool is_there = false;
+  void set(bool is_in) {
+    threads_with_memory() += static_cast<int>(is_in) - static_cast<int>(is_there);
+    is_there = is_in;
+  }
+  ~OwnPlace() {
+    set(false);
+  }
+};
+
+inline OwnPlace& own_place() {
+  static thread_local OwnPlace found;
+  return found;
+}
+
 inline void enter_memory(bool is_wanted) {
-  if (is_wanted) {
-    DeviceMemory::enter();
+  if (is_wanted && DeviceMemory::enter()) {
+    own_place().set(true);
   }
 }
 
 inline void leave_memory() {
-  DeviceMemory::leave();
+  if (DeviceMemory::leave()) {
+    own_place().set(false);
+  }
 }
 
 // On the thread of an op that begins: only until it ends, for no other thread could put an end to
@@ -94,6 +123,9 @@ inline void leave_memory_of_op(const Row& row) {
 
 #else
 
+inline int threads_with_memory() {
+  return 0;
+}
 inline void enter_memory(bool) {}
 inline void leave_memory() {}
 inline void enter_memory_of_op(bool, Row&) {}
@@ -102,7 +134,7 @@ inline void leave_memory_of_op(const Row&) {}
 #endif
 
 // Torch's own profiler needs the place: before it starts on this thread we leave it, and after it
-// has ended we return.
+// has ended we return. Returns whether any thread has it still.
 inline PyObject* lend_memory(PyObject*, PyObject* is_lent) {
   State& process = state();
   if (is_lent == Py_True) {
@@ -111,7 +143,7 @@ inline PyObject* lend_memory(PyObject*, PyObject* is_lent) {
     std::lock_guard<std::mutex> held(process.mutex);
     enter_memory(process.recording != nullptr && process.recording->options.with_device_memory);
   }
-  Py_RETURN_NONE;
+  return PyBool_FromLong(threads_with_memory() > 0);
 }
 
 }  // namespace mtprof

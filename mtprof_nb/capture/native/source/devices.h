@@ -30,6 +30,8 @@ struct DeviceState {
   bool is_started = false;
   // The wall clock less the monotonic one.
   int64_t offset_ns = 0;
+  // A recording that has ended and is not read yet.
+  std::unique_ptr<libkineto::ActivityTraceInterface> ended;
 };
 
 // Changes while the GIL is held.
@@ -118,7 +120,7 @@ inline PyObject* prepare_devices(PyObject*, PyObject* arguments) {
   if (!is_ready) {
     return nullptr;
   }
-  own = {getpid(), false, 0};
+  own = {getpid(), false, 0, nullptr};
   Py_RETURN_TRUE;
 }
 
@@ -156,43 +158,51 @@ inline std::unique_ptr<libkineto::ActivityTraceInterface> stop_kineto(const Devi
   return found;
 }
 
-// Returns columns of at most so many events; None where another recording of Kineto's has ended
-// this one. What was prepared and not started is released.
-inline PyObject* stop_devices(PyObject*, PyObject* arguments) {
-  long long most = 0;
-  if (!PyArg_ParseTuple(arguments, "L", &most)) {
-    return nullptr;
-  }
-  const DeviceState own = std::exchange(devices(), DeviceState());
+// End the recording, and return how many events it has, which `read_devices` reads; None where
+// another recording of Kineto's has ended this one. What was prepared and not started is released.
+inline PyObject* stop_devices(PyObject*, PyObject*) {
+  DeviceState own = std::exchange(devices(), DeviceState());
   if (own.prepared_by != getpid() || !kineto_is_active()) {
     Py_RETURN_NONE;  // another stop of the same recording would end the process
   }
-  std::unique_ptr<libkineto::ActivityTraceInterface> trace;
   const bool is_stopped = run_kineto([&] {
     if (!own.is_started) {
       kineto().startTrace();  // Kineto releases what it has prepared only at the end of a recording
     }
-    trace = stop_kineto(own);
+    own.ended = stop_kineto(own);
   });
   if (!is_stopped) {
     return nullptr;
   }
-  if (!own.is_started || trace == nullptr || trace->activities() == nullptr) {
+  if (!own.is_started || own.ended == nullptr || own.ended->activities() == nullptr) {
     Py_RETURN_NONE;
   }
+  const size_t count = own.ended->activities()->size();
+  devices() = {0, false, own.offset_ns, std::move(own.ended)};
+  return PyLong_FromSize_t(count);
+}
+
+// Columns of at most so many events of the recording that has ended. It is released.
+inline PyObject* read_devices(PyObject*, PyObject* arguments) {
+  long long most = 0;
+  if (!PyArg_ParseTuple(arguments, "L", &most)) {
+    return nullptr;
+  }
+  auto trace = std::move(devices().ended);
+  if (trace == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "no recording of devices has ended: stop one first");
+    return nullptr;
+  }
+  const int64_t offset_ns = devices().offset_ns;
   try {
     const auto most_rows = static_cast<size_t>(std::max(most, 0LL));
-    Owned found = device_columns(*trace->activities(), own.offset_ns, most_rows);
-    set_item(found, "clock_moved_ns", Owned(PyLong_FromLongLong(wall_offset_ns() - own.offset_ns)));
+    Owned found = device_columns(*trace->activities(), offset_ns, most_rows);
+    set_item(found, "clock_moved_ns", Owned(PyLong_FromLongLong(wall_offset_ns() - offset_ns)));
     run_kineto([&] { trace.reset(); });
     return found.take();
   } catch (const std::exception&) {
     return out_of_memory("there is not enough memory to read what devices did, which is lost");
   }
-}
-
-inline PyObject* devices_are_taken(PyObject*, PyObject*) {
-  return PyBool_FromLong(devices().prepared_by != getpid() && kineto_is_active());
 }
 
 inline PyObject* toggle_devices(PyObject*, PyObject* enable) {
@@ -207,10 +217,9 @@ inline PyMethodDef device_methods[] = {
     {"prepare_devices", prepare_devices, METH_VARARGS,
      "Prepare Kineto for activities; False where it is in use."},
     {"start_devices", start_devices, METH_NOARGS, "Record devices from now on."},
-    {"stop_devices", stop_devices, METH_VARARGS,
-     "End the recording of devices and return its columns, or None."},
-    {"devices_are_taken", devices_are_taken, METH_NOARGS,
-     "Whether another recording of Kineto is active."},
+    {"stop_devices", stop_devices, METH_NOARGS,
+     "End the recording of devices and return the number of its events, or None."},
+    {"read_devices", read_devices, METH_VARARGS, "Columns of the recording that has ended."},
     {"toggle_devices", toggle_devices, METH_O, "Record devices from now on, or do not."},
     {nullptr, nullptr, 0, nullptr},
 };

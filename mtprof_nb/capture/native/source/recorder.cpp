@@ -299,7 +299,7 @@ PyMethodDef methods[] = {
     {"is_recording", is_recording, METH_NOARGS, "Whether a recording is active."},
     {"note_memory", note_memory, METH_VARARGS, "Note a block by an odd number, and its bytes; 0 where it is released."},
     {"lend_memory", lend_memory, METH_O,
-     "Leave the place for reports of devices' memory to torch, or take it again."},
+     "Leave the place for reports of devices' memory to torch, or take it again; whether a thread has it."},
     {"enter_scope", enter_scope, METH_VARARGS, "Open a scope, as torch does while its own profiler records."},
     {"leave_scope", leave_scope, METH_O, "Close a scope that `enter_scope` has opened."},
     {"start_sampler", start_sampler, METH_VARARGS, "Sample the Python stacks of all threads from now on."},
