@@ -181,6 +181,21 @@ def test_rows_are_in_the_order_of_a_trace_and_references_follow() -> None:
     assert made["held_before"].tolist() == [0, -1, -1, 0]
 
 
+def test_of_those_that_begin_at_one_moment_the_longest_comes_first() -> None:
+    columns = ops(("long", MAIN, 50, 100), ("short", MAIN, 50, 60), ("last", MAIN, 50, 60))
+    found = rows(
+        ("b", KERNEL, 50, 70, 7, 0),
+        ("early", KERNEL, 40, 41, 7, 0),
+        ("a", KERNEL, 50, 200, 7, 0),
+        ("d", KERNEL, 50, 55, 7, 0),
+        ("c", KERNEL, 50, 60, 7, 0),
+    )
+    made, _ = with_devices(columns, RecordedDevices("CUDA", found, {}), TRACKS)
+    expected = ["early", "a", "long", "b", "short", "last", "c", "d"]
+    assert [made["names"][one] for one in made["name"]] == expected
+    assert made["block_event"].tolist() == [5, -1]
+
+
 def test_without_events_there_are_no_devices() -> None:
     nothing = rows(("kernel", KERNEL, 0, 1, 7, 1))
     empty = DeviceRows(**{name: value[:0] for name, value in vars(nothing).items()})

@@ -110,20 +110,41 @@ class _Positions:
 
     @classmethod
     def of(cls, columns: Columns, own: Columns) -> _Positions:
-        both = ("start", "duration")
-        start, duration = (np.concatenate((columns[name], own[name])) for name in both)
-        order, ops = order_of(start, duration), len(columns["start"])
-        where = np.arange(len(start), dtype=np.int32)
+        order = order_of(own["start"], own["duration"])
+        start, duration = own["start"], own["duration"]
         if order is not None:
-            where[order] = np.arange(len(start), dtype=np.int32)
-        return cls(np.append(where[:ops], np.int32(-1)), np.append(where[ops:], np.int32(-1)))
+            start, duration = start[order], duration[order]
+        before = _number_before(columns, start, duration)
+        of_ops = np.append(before + np.arange(len(before), dtype=np.int32), np.int32(-1))
+        is_row = np.ones(len(before) + len(start), np.bool_)
+        is_row[of_ops[:-1]] = False
+        of_rows = np.full(len(start) + 1, -1, np.int32)
+        of_rows[slice(-1) if order is None else order] = np.flatnonzero(is_row)
+        return cls(of_ops, of_rows)
 
     def placed(self, of_ops: Any, of_rows: Any) -> Any:
         """One column of the values of ops and of other rows, where each belongs."""
-        found = np.empty(len(self.of_ops) + len(self.of_rows) - 2, of_ops.dtype)
+        count = len(self.of_ops) + len(self.of_rows) - 2
+        if np.ndim(of_rows) == 0:
+            found = np.full(count, of_rows, of_ops.dtype)
+        else:
+            found = np.empty(count, of_ops.dtype)
+            found[self.of_rows[:-1]] = of_rows
         found[self.of_ops[:-1]] = of_ops
-        found[self.of_rows[:-1]] = of_rows
         return found
+
+
+def _number_before(columns: Columns, start: Int64, duration: Int64) -> Int32:
+    """How many rows come before each op in a trace: of those that begin with it, longer ones."""
+    before = np.searchsorted(start, columns["start"]).astype(np.int32)
+    start, duration = np.append(start, np.int64(-1)), np.append(duration, np.int64(0))
+    tied = np.flatnonzero(start[before] == columns["start"])
+    while len(tied):
+        at = before[tied]
+        is_longer = duration[at] > columns["duration"][tied]
+        tied = tied[is_longer & (start[at] == columns["start"][tied])]
+        before[tied] += 1
+    return before
 
 
 @dataclass(frozen=True)

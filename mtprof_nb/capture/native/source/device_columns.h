@@ -3,6 +3,7 @@
 
 #include <libkineto.h>
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 
@@ -92,7 +93,9 @@ inline std::string facts_of(const std::string& members) {
     if (!is_known_key(key)) {
       found += found.empty() ? "{" : ", ";
       const std::string_view value = trimmed(text.substr(colon + 1, end - colon - 1));
-      found += json_text(std::string(key)) + ": " + json_text(std::string(value));
+      add_json_text(key, found);
+      found += ": ";
+      add_json_text(value, found);
     }
     at = end + 1;
   }
@@ -109,35 +112,48 @@ inline bool has_facts(libkineto::ActivityType type) {
 // So many distinct metadata are kept at most.
 constexpr size_t kMostFacts = 100000;
 
-// The moment before which no more than `most` activities begin; the largest number if there are no
-// more.
-inline int64_t first_moment_beyond(const Activities& activities, size_t most) {
+// An activity with its times, which are read once: they are virtual functions.
+struct TimedActivity {
+  int64_t start;
+  int64_t duration;
+  const libkineto::ITraceActivity* activity;
+};
+
+// The activities in the order of a trace: by start, the longer first.
+inline std::vector<TimedActivity> in_order(const Activities& all) {
+  std::vector<TimedActivity> found;
+  found.reserve(all.size());
+  for (const auto* one : all) {
+    found.push_back({one->timestamp(), std::max<int64_t>(one->duration(), 0), one});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& first, const auto& second) {
+    return first.start != second.start ? first.start < second.start
+                                       : first.duration > second.duration;
+  });
+  return found;
+}
+
+// Leave out all that begin with the first beyond `most`, or later. Returns when that is; the largest
+// number if there are no more.
+inline int64_t cut_beyond(std::vector<TimedActivity>& activities, size_t most) {
   if (activities.size() <= most) {
     return std::numeric_limits<int64_t>::max();
   }
-  std::vector<int64_t> starts;
-  starts.reserve(activities.size());
-  for (const auto* one : activities) {
-    starts.push_back(one->timestamp());
+  const int64_t until = activities[most].start;
+  while (!activities.empty() && activities.back().start >= until) {
+    activities.pop_back();
   }
-  const auto nth = starts.begin() + static_cast<std::ptrdiff_t>(most);
-  std::nth_element(starts.begin(), nth, starts.end());
-  return starts[most];
+  return until;
 }
 
-// Columns of the activities; times are `offset_ns` less than Kineto's. Of more than `most`, those
-// that begin first.
+// Columns of the activities in the order of a trace; times are `offset_ns` less than Kineto's. Of
+// more than `most`, those that begin first.
 inline Owned device_columns(const Activities& all, int64_t offset_ns, size_t most) {
   int64_t until = 0;
-  Activities kept;
+  std::vector<TimedActivity> kept;
   without_gil([&] {
-    until = first_moment_beyond(all, most);
-    kept.reserve(std::min(all.size(), most));
-    for (const auto* one : all) {
-      if (one->timestamp() < until) {
-        kept.push_back(one);
-      }
-    }
+    kept = in_order(all);
+    until = cut_beyond(kept, most);
   });
   const size_t count = kept.size();
   Column<int64_t> start(count), duration(count), resource(count), correlation(count);
@@ -146,9 +162,9 @@ inline Owned device_columns(const Activities& all, int64_t offset_ns, size_t mos
   Texts names, texts;
   without_gil([&] {
     for (size_t position = 0; position < count; ++position) {
-      const libkineto::ITraceActivity& one = *kept[position];
-      start[position] = one.timestamp() - offset_ns;
-      duration[position] = std::max<int64_t>(one.duration(), 0);
+      const libkineto::ITraceActivity& one = *kept[position].activity;
+      start[position] = kept[position].start - offset_ns;
+      duration[position] = kept[position].duration;
       resource[position] = one.resourceId();
       correlation[position] = one.correlationId();
       device[position] = static_cast<int32_t>(one.deviceId());
