@@ -30,7 +30,7 @@ _CALL_BYTES, _EVENT_BYTES = 40, 192
 _NEARLY_FULL = 0.9
 _SMALLEST_BUFFER, _LARGEST_BUFFER = 128 << 20, 4 << 30
 #: Bytes that columns and a trace of one call or event take at the end, beyond Kineto's own.
-_BYTES_TO_READ = 300
+_BYTES_TO_READ = 512
 #: Files that the system keeps in memory may seem to leave none: so many bytes are taken in any case.
 TAKEN_ANYWAY = 64 << 20
 _CLOCK_MOVED_NS = 1_000_000
