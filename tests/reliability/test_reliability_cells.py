@@ -46,7 +46,7 @@ def _run(ip: Any, flags: str, line: int, cell: str = CELL) -> int:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("flags", ["", "--hook dispatch", "-q"])
+@pytest.mark.parametrize("flags", ["", "--hook kineto", "-q"])
 def test_an_interrupt_before_any_line_of_the_magic_leaves_nothing(
     ip: Any, flags: str, rounds: Callable[[int, int], int]
 ) -> None:
@@ -69,7 +69,7 @@ def test_an_interrupt_before_any_line_of_the_magic_leaves_nothing(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("flags", ["--with-stack", "--hook dispatch", "-q"])
+@pytest.mark.parametrize("flags", ["--with-stack", "--hook kineto", "-q"])
 def test_a_traceback_is_never_drawn_while_a_profile_records(
     ip: Any, flags: str, rounds: Callable[[int, int], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,7 +86,7 @@ def test_a_traceback_is_never_drawn_while_a_profile_records(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("flags", ["", "--hook dispatch", "-q"])
+@pytest.mark.parametrize("flags", ["", "--hook kineto", "-q"])
 def test_an_interrupt_before_any_line_of_a_statement_ends_the_cell(
     ip: Any, flags: str, rounds: Callable[[int, int], int]
 ) -> None:
@@ -96,8 +96,9 @@ def test_an_interrupt_before_any_line_of_a_statement_ends_the_cell(
     apart = max(lines // rounds(100, lines), 1)
     for line in range(1, lines + 1, apart):
         with nothing_left():
-            _run(ip, flags, line, STATEMENT)
-            assert "after" not in ip.user_ns, f"before line {line} of {lines}"
+            # On a slow machine the live table is drawn more often: a later run may have fewer lines than the first.
+            was_interrupted = _run(ip, flags, line, STATEMENT) >= line
+            assert (ip.user_ns.pop("after", 0) == 0) == was_interrupted, f"before line {line} of {lines}"
             ip.run_cell("0;")
             assert mtp.active() is None
 

@@ -115,7 +115,8 @@ class _Positions:
         if order is not None:
             start, duration = start[order], duration[order]
         before = _number_before(columns, start, duration)
-        of_ops = np.append(before + np.arange(len(before), dtype=np.int32), np.int32(-1))
+        of_ops = np.full(len(before) + 1, -1, np.int32)
+        of_ops[:-1] = before + np.arange(len(before), dtype=np.int32)
         is_row = np.ones(len(before) + len(start), np.bool_)
         is_row[of_ops[:-1]] = False
         of_rows = np.full(len(start) + 1, -1, np.int32)
@@ -136,7 +137,8 @@ class _Positions:
 
 def _number_before(columns: Columns, start: Int64, duration: Int64) -> Int32:
     """How many rows come before each op in a trace: of those that begin with it, longer ones."""
-    before = np.searchsorted(start, columns["start"]).astype(np.int32)
+    before = np.empty(len(columns["start"]), np.int32)
+    before[:] = np.searchsorted(start, columns["start"])
     start, duration = np.append(start, np.int64(-1)), np.append(duration, np.int64(0))
     tied = np.flatnonzero(start[before] == columns["start"])
     while len(tied):
