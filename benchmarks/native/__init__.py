@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.figure import Figure, LeftOutError
-from benchmarks.native import building, large_cell, own_time, running, stopping, tables
+from benchmarks.native import building, devices, large_cell, own_time, running, stopping, tables
 from benchmarks.sampling import Scale
 
 
@@ -16,5 +16,5 @@ def figures(scale: Scale) -> list[Figure]:
     if reason := why_not():
         msg = f"no native recorder: {reason}"
         raise LeftOutError(msg)
-    parts = (running, own_time, tables, stopping, large_cell, building)
+    parts = (running, own_time, tables, stopping, devices, large_cell, building)
     return [figure for part in parts for figure in part.figures(scale)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -10,10 +10,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from mtprof_nb.capture.clock import Clock
-from mtprof_nb.model.trace import SCOPE, Int64, Recorded, SourceLine, Trace
+from mtprof_nb.model.trace import RUNTIME, SCOPE, Bool, Int64, Recorded, SourceLine, Trace
 
 #: Converts readings of `time.perf_counter_ns` to times of events.
 EventTimes = Callable[[Int64], Int64]
+#: Moments, and whether something was recorded from then on.
+Switched = Sequence[tuple[int, bool]]
 
 
 @dataclass(frozen=True)
@@ -93,14 +95,24 @@ class Hook(Protocol):
         """Record, or leave out, ops of these device types from now on."""
 
 
-def without_switched_off(trace: Trace, switched: list[tuple[int, bool]]) -> Trace:
-    """Leave out the CPU ops that started while the user had switched them off.
+def without_switched_off(trace: Trace, ops: Switched, devices: Switched = ()) -> Trace:
+    """Leave out CPU ops that started, and what was launched, while the user had switched it off.
 
-    `switched` has, for each call of `toggle`, its time and whether ops were recorded from then on.
+    Both lists have, for each call of `toggle`, its time and whether it switched recording on.
     """
-    if not switched:
+    if not (ops or devices):
         return trace
+    is_call = trace.kind == RUNTIME
+    is_kept = _is_on(ops, trace.start_ns) | trace.on_device | (trace.kind == SCOPE) | is_call
+    if devices:
+        launch = np.full(len(trace), -1) if trace.launch is None else trace.launch
+        launched_ns = np.where(launch >= 0, trace.start_ns[launch], trace.start_ns)
+        is_kept &= _is_on(devices, launched_ns) | ~(trace.on_device | is_call)
+    return trace.take(is_kept)
+
+
+def _is_on(switched: Switched, moments_ns: Int64) -> Bool:
     state = np.array([True] + [enabled for _, enabled in switched])
-    moments = [moment for moment, _ in switched]
-    enabled = state[np.searchsorted(moments, trace.start_ns, side="right")]
-    return trace.take(enabled | trace.on_device | (trace.kind == SCOPE))
+    times = [moment for moment, _ in switched]
+    enabled: Bool = state[np.searchsorted(times, moments_ns, side="right")]
+    return enabled

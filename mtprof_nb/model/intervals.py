@@ -19,10 +19,19 @@ def order_of(start_ns: Int64, duration_ns: Int64) -> Int64 | None:
 
     `duration_ns` may also be their ends.
     """
-    later, longer = np.diff(start_ns), np.diff(duration_ns)
-    if np.all((later > 0) | ((later == 0) & (longer <= 0))):
+    if _is_ordered(start_ns, duration_ns):
         return None
-    return np.lexsort((-duration_ns, start_ns))
+    # Few begin at one moment, and what several recorders have each in order is merged.
+    order = np.argsort(start_ns, kind="stable")
+    is_ordered = _is_ordered(start_ns[order], duration_ns[order])
+    return order if is_ordered else np.lexsort((-duration_ns, start_ns))
+
+
+def _is_ordered(start_ns: Int64, duration_ns: Int64) -> bool:
+    # Most begin later than the one before: the rest is looked at alone.
+    before = np.flatnonzero(start_ns[1:] <= start_ns[:-1])
+    is_same, longer = start_ns[before + 1] == start_ns[before], duration_ns[before + 1] > duration_ns[before]
+    return bool(np.all(is_same & ~longer))
 
 
 def nest_intervals(starts: Int64, ends: Int64) -> tuple[Int64, Int64]:
@@ -161,8 +170,9 @@ def distinct_numbers(values: Int64) -> tuple[Int64, Int64]:
 
 def by_thread(chosen: Int64, threads: Int32, starts: Int64, ends: Int64) -> Iterator[tuple[Int64, Int64, Int64]]:
     """The positions `chosen` of each thread, with their starts and ends: sorted by start, the longer first."""
-    for run in runs_of_equal(threads[chosen]):
-        rows = chosen[run]
+    own = threads[chosen]
+    is_one = len(own) > 0 and bool(np.all(own == own[0]))
+    for rows in [chosen] if is_one else (chosen[run] for run in runs_of_equal(own)):
         start, end = starts[rows], ends[rows]
         # Hooks record nearly all events in this order already.
         if (order := order_of(start, end)) is not None:
@@ -175,7 +185,8 @@ def nest_whole_columns(starts: Int64, ends: Int64) -> tuple[Int64, Int64] | None
     count = len(starts)
     # An instant takes half a nanosecond here, so that it lies inside what starts with it.
     first, last = starts * 2, np.maximum(ends * 2, starts * 2 + 1)
-    if np.any((np.diff(first) == 0) & (np.diff(ends) == 0) & (ends[1:] == starts[1:])):
+    instants = np.flatnonzero((ends[1:] == starts[1:]) & (starts[1:] == starts[:-1]))
+    if np.any(ends[instants] == ends[instants + 1]):
         return None
     # Ends come nearly in order: this sort is then several times faster than the default.
     depth = np.arange(count) - np.searchsorted(np.sort(last, kind="stable"), first, side="right")

@@ -69,7 +69,7 @@ def test_times_are_those_of_pythons_clock_on_every_thread(hook: str) -> None:
         thread.join()
     columns = recorder().stop()
     assert len(columns["threads"]) == 3
-    for number, (native_id, _) in enumerate(columns["threads"]):
+    for number, (native_id, *_) in enumerate(columns["threads"]):
         assert_same_clock(columns, timed[native_id], number)
 
 

@@ -15,6 +15,7 @@ from mtprof_nb.capture.interrupts import interrupts_held_back
 from mtprof_nb.capture.kineto import torch_profiler
 from mtprof_nb.capture.kineto.exported_trace import Noted, exported_trace
 from mtprof_nb.capture.samples.thread_names import frames_of_others
+from mtprof_nb.capture.torch_private.silent_kineto import silent_kineto
 from mtprof_nb.errors import HookError, SessionError, warn
 from mtprof_nb.model.trace import Trace, empty_trace
 
@@ -70,7 +71,7 @@ class KinetoHook(Hook):
         if needs_python and not is_free:
             warn(_OTHER_PROFILER)
         profiler = torch_profiler.make_profiler(self._torch, self._request, with_python=needs_python and is_free)
-        with torch_profiler.silent_kineto():
+        with silent_kineto():
             profiler._prepare_trace()
         self.profiler = profiler
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from mtprof_nb.capture.activities import DEVICES
@@ -60,19 +58,6 @@ def make_profiler(torch: Any, request: Request, *, with_python: bool) -> Any:
         custom_trace_id_callback=lambda: request.trace_id,
         **({"activity_filters": chosen} if chosen else {}),
     )
-
-
-@contextmanager
-def silent_kineto() -> Iterator[None]:
-    """Keep Kineto from printing: it reads its log level once, when it is first prepared."""
-    key = "KINETO_LOG_LEVEL"
-    is_set = key in os.environ
-    os.environ.setdefault(key, "6")
-    try:
-        yield
-    finally:
-        if not is_set:
-            os.environ.pop(key, None)
 
 
 class KinetoScope:

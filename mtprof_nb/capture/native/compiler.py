@@ -54,8 +54,21 @@ def include_folders(key: RecorderKey) -> list[Path]:
 
 
 def compile_recorder(key: RecorderKey, target: Path, log: Path) -> None:
-    """Write the compiled extension to `target`, and the compiler's output to `log`; `BuildError` if it fails."""
-    _run(_command(key, target), log, "could not be compiled")
+    """Write the compiled extension to `target`, and the compiler's output to `log`; `BuildError` if it fails.
+
+    It records devices, unless this build of torch has no Kineto that can be used from C++.
+    """
+    kineto = key.torch / "include" / "kineto"
+    try:
+        _compile_and_load(key, target, log, kineto)
+    except BuildError:
+        if not kineto.exists():
+            raise
+        _compile_and_load(key, target, log, None)
+
+
+def _compile_and_load(key: RecorderKey, target: Path, log: Path, kineto: Path | None) -> None:
+    _run(_command(key, target, kineto), log, "could not be compiled")
     load = "from mtprof_nb.capture.native.recorder_loading import import_binary"
     _run(python_command(f"import torch; {load}; import_binary({str(target)!r})"), log, "cannot be loaded")
 
@@ -69,7 +82,7 @@ def python_command(statement: str) -> list[str]:
     return [sys.executable, "-c", f"import sys; sys.path[:] = {path!r}; {statement}"]
 
 
-def _command(key: RecorderKey, target: Path) -> list[str]:
+def _command(key: RecorderKey, target: Path, kineto: Path | None) -> list[str]:
     import torch
 
     return [
@@ -80,6 +93,8 @@ def _command(key: RecorderKey, target: Path) -> list[str]:
         f"-std={_standard(key)}",
         f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
         *(f"-I{folder}" for folder in include_folders(key)),
+        # A header of Kineto's uses fmt, of which torch exports nothing.
+        *(["-DMTPROF_NO_KINETO"] if kineto is None else [f"-I{kineto}", "-DFMT_HEADER_ONLY"]),
         *(str(path) for path in key.sources if path.suffix == ".cpp"),
         *("-o", str(target)),
         *_linking(key),

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from mtprof_nb.capture.native.recorder_loading import recorder
-from mtprof_nb.model.trace import Bool, Trace
+from mtprof_nb.model.trace import RUNTIME, Bool, Int32, Int64, Trace
 
 #: Used where another observer of ops is active, so that the cost cannot be measured.
 _USUAL_NS = 200.0
@@ -29,15 +29,20 @@ _LISTS = ("TensorList", "ScalarList")
 
 def cost_ns(trace: Trace) -> int:
     """An estimate of the time that it took to record `trace`, which this process has recorded."""
-    inside = int(np.count_nonzero(_is_inside(trace)))
-    cost = _INSIDE * inside + _OUTERMOST * (len(trace) - inside)
+    ours: Int64 | slice = slice(None)
+    if trace.launcher is not None:  # devices record themselves
+        ours = np.flatnonzero(~(trace.on_device | (trace.kind == RUNTIME)))
+    start_ns, duration_ns, track = trace.start_ns[ours], trace.duration_ns[ours], trace.track[ours]
+    count = len(start_ns)
+    inside = int(np.count_nonzero(_is_inside(start_ns, duration_ns, track)))
+    cost = _INSIDE * inside + _OUTERMOST * (count - inside)
     cost += _NODE * _count(trace.name, [name.startswith(_NODE_NAME) for name in trace.names])
     if trace.recorded.record_shapes or trace.recorded.with_flops:
-        cost += _SHAPES * len(trace)
+        cost += _SHAPES * count
     if trace.shape is not None:
         cost += _LIST * _count(trace.shape, [sum(kind in _LISTS for kind in kinds) for kinds in trace.dtypes])
     if trace.recorded.with_stack or trace.recorded.with_modules:
-        cost += _STACK * len(trace)
+        cost += _STACK * count
     if trace.allocations is not None:
         cost += _BLOCK * len(trace.allocations)
     return round(cost * _op_ns())
@@ -48,15 +53,15 @@ def _count(position: np.ndarray, amounts: list[int]) -> int:
     return int(np.array([*amounts, 0], np.int64)[position].sum())
 
 
-def _is_inside(trace: Trace) -> Bool:
+def _is_inside(start_ns: Int64, duration_ns: Int64, track: Int32) -> Bool:
     """Whether each event, in order of threads, begins while another one of its thread runs."""
-    if not len(trace):
+    if not len(start_ns):
         return np.zeros(0, np.bool_)
-    began = trace.start_ns - trace.start_ns.min()
-    span = int((began + trace.duration_ns).max()) + 1
-    began = began + trace.track.astype(np.int64) * span
-    order = np.argsort(trace.track, kind="stable") if trace.track.any() else slice(None)
-    ends = np.maximum.accumulate((began + trace.duration_ns)[order])
+    began = start_ns - start_ns.min()
+    span = int((began + duration_ns).max()) + 1
+    began = began + track.astype(np.int64) * span
+    order = np.argsort(track, kind="stable") if track.any() else slice(None)
+    ends = np.maximum.accumulate((began + duration_ns)[order])
     return np.append(False, began[order][1:] < ends[:-1])
 
 

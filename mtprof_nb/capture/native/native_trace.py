@@ -19,6 +19,7 @@ from mtprof_nb.capture.distributed import this_process
 from mtprof_nb.capture.flops import Inputs, flops_by_inputs
 from mtprof_nb.capture.hook import Request, full
 from mtprof_nb.capture.living_objects import LivingObjects, parameter_of, parameter_owners
+from mtprof_nb.capture.native.device_join import RecordedDevices, with_devices
 from mtprof_nb.capture.native.native_stacks import NODE_TYPES, NativeStacks, read_stacks
 from mtprof_nb.capture.samples.thread_names import name_of_native_thread
 from mtprof_nb.capture.torch_private.process_state import private_backend_name
@@ -29,6 +30,7 @@ from mtprof_nb.model.trace import (
     Allocations,
     Columns,
     Int8,
+    Int32,
     Int64,
     Recorded,
     Trace,
@@ -49,6 +51,7 @@ _TYPES: dict[str, npt.DTypeLike] = {
     **dict.fromkeys(("block_time", "block_address", "block_nbytes", "block_total"), np.int64),
     **dict.fromkeys(("held_before", "held_after"), np.int64),
     **dict.fromkeys(("block_event", "block_thread", "block_stack"), np.int32),
+    **dict.fromkeys(("block_device_type", "block_device_index"), np.int8),
     **NODE_TYPES,
 }
 
@@ -61,6 +64,7 @@ def build_native_trace(
     thread_names: Mapping[int, str],
     counters: Mapping[int, int],
     scopes: Sequence[NotedScope],
+    devices: RecordedDevices | None = None,
 ) -> Trace:
     """The trace of one window, from the recorder's columns and tables; `objects` are searched if need be.
 
@@ -70,38 +74,50 @@ def build_native_trace(
     recorded = request.recorded
     needs_stacks = recorded.with_stack or recorded.with_modules
     stacks = read_stacks(columns, objects if recorded.with_modules else None) if needs_stacks else None
-    events = _recorded_events(columns, thread_names, request.clock.offset_ns)
+    columns["kind"] = np.where(columns["scope"] == _USER_SCOPE, np.int8(SCOPE), np.int8(OP))
+    of_devices: Columns = {"tracks": _threads(columns, thread_names)}
+    if devices is not None:
+        columns, of_devices = with_devices(columns, devices, of_devices["tracks"])
+    events = _recorded_events(columns, of_devices.pop("tracks"), request.clock.offset_ns)
     in_module = None if stacks is None else stacks.is_in_module[columns["stack"]]
     links = link(events, columns["forward_thread"].__getitem__, counters, in_module=in_module)
-    devices = _devices_of_inputs(events, columns, objects.torch) if recorded.record_shapes else None
+    known = of_devices.get("devices", ("CPU",))
+    of_inputs = None
+    if recorded.record_shapes:
+        of_inputs = _devices_of_inputs(events, columns, objects.torch)
     return build(
         events,
         links,
         _recording(columns, request)
+        | of_devices
         | _inputs(events, columns, objects.torch, recorded)
-        | _python(stacks, links, columns, recorded)
-        | _memory(columns, stacks if recorded.with_stack else None, devices, request),
+        | _python(stacks, links, columns, recorded, of_devices.get("launcher"))
+        | _memory(columns, stacks if recorded.with_stack else None, of_inputs, known, request),
         scopes=scopes,
         own_parameters=_own_parameters(columns, objects) if recorded.record_shapes else None,
-        input_devices=devices,
+        input_devices=of_inputs,
     )
 
 
-def _recorded_events(columns: Columns, thread_names: Mapping[int, str], offset_ns: int) -> RecordedEvents:
+def _threads(columns: Columns, thread_names: Mapping[int, str]) -> tuple[Track, ...]:
+    return tuple(
+        Track(tid, thread_names.get(tid) or name_of_native_thread(tid), number=number)
+        for tid, number, *_ in columns["threads"]
+    )
+
+
+def _recorded_events(columns: Columns, tracks: tuple[Track, ...], offset_ns: int) -> RecordedEvents:
     name, names = used_part(columns["name"], columns["names"])
     scope = columns["scope"]
     outlives = (columns["flags"] & _IS_ASYNC > 0) & (scope != _OP_SCOPE) & (scope != _BACKWARD_SCOPE)
     return RecordedEvents(
         name=name,
         names=names,
-        kind=np.where(scope == _USER_SCOPE, np.int8(SCOPE), np.int8(OP)),
+        kind=columns["kind"],
         start_ns=columns["start"] + offset_ns,
         duration_ns=columns["duration"],
         thread=columns["thread"],
-        threads=tuple(
-            Track(tid, thread_names.get(tid) or name_of_native_thread(tid), number=number)
-            for tid, number in columns["threads"]
-        ),
+        threads=tracks,
         sequence_nr=columns["sequence_nr"],
         is_backward_node=scope == _BACKWARD_SCOPE,
         is_async=outlives,
@@ -160,13 +176,25 @@ def _devices_of_inputs(events: RecordedEvents, columns: Columns, torch: Any) -> 
     return name, np.where(is_there, np.maximum(columns["device_index"], 0), np.int8(-1))
 
 
-def _python(stacks: NativeStacks | None, links: NodeLinks, columns: Columns, recorded: Recorded) -> Columns:
-    """Stacks and modules. In the backward pass an op without Python of its own has those of its forward op."""
+def _python(
+    stacks: NativeStacks | None,
+    links: NodeLinks,
+    columns: Columns,
+    recorded: Recorded,
+    launcher: Int32 | None,
+) -> Columns:
+    """Stacks and modules. In the backward pass, an op without Python has those of its forward op.
+
+    What an op launched has those of that op.
+    """
     if stacks is None:
         return {}
     own = columns["stack"]
     of_forward = (links.forward >= 0) & (own == own[links.node])
     shown = np.where(of_forward, own[links.forward], own)
+    if launcher is not None:
+        shown = np.where(launcher >= 0, shown[launcher], shown)
+        of_forward = np.where(launcher >= 0, of_forward[launcher], of_forward)
     facts: Columns = {}
     if recorded.with_modules:
         facts |= {"module": stacks.module[shown], "modules": stacks.modules}
@@ -175,13 +203,29 @@ def _python(stacks: NativeStacks | None, links: NodeLinks, columns: Columns, rec
     return facts
 
 
+def _devices_of_blocks(types: Int8, known: tuple[str, ...]) -> tuple[Int8, tuple[str, ...]]:
+    """For torch's numbers of device types, positions in the names that follow, `known` ones first."""
+    if not types.any():
+        return np.zeros(len(types), np.int8), known
+    from torch.autograd import DeviceType
+
+    numbers, place = np.unique(types, return_inverse=True)
+    names = [device_type_name(DeviceType(number).name) for number in numbers.tolist()]
+    known = tuple(dict.fromkeys((*known, *names)))
+    return np.array([known.index(name) for name in names], np.int8)[place], known
+
+
 def _memory(
-    columns: Columns, stacks: NativeStacks | None, devices: tuple[str, Int8] | None, request: Request
+    columns: Columns,
+    stacks: NativeStacks | None,
+    devices: tuple[str, Int8] | None,
+    known: tuple[str, ...],
+    request: Request,
 ) -> Columns:
     """The allocator's records, and the bytes that it held around each op."""
     if not request.recorded.profile_memory:
         return {}
-    count = len(columns["block_time"])
+    device, known = _devices_of_blocks(columns["block_device_type"], known)
     records = Allocations(
         time_ns=columns["block_time"] + request.clock.offset_ns,
         nbytes=columns["block_nbytes"],
@@ -189,11 +233,12 @@ def _memory(
         address=columns["block_address"],
         event=columns["block_event"],
         track=columns["block_thread"],
-        device=np.zeros(count, np.int8),
-        device_index=np.zeros(count, np.int8),
+        device=device,
+        device_index=columns["block_device_index"],
         stack=None if stacks is None else stacks.stack[columns["block_stack"]],
     )
     before, after = columns["held_before"], columns["held_after"]
     if devices is not None:  # of ops on other devices no memory is noted: they hold nothing
         before, after = (np.where(devices[1] >= 0, 0, held) for held in (before, after))
-    return {"allocations": records, "memory_before": before, "memory_after": after}
+    facts: Columns = {"allocations": records, "memory_before": before, "memory_after": after}
+    return facts | {"devices": known}

@@ -17,6 +17,12 @@ def running_threads() -> dict[int, str]:
     return {thread.native_id: thread.name for thread in threads if thread.native_id is not None}
 
 
+def native_ids_by_low_half() -> dict[int, int]:
+    """The native ids of Python's threads that run now, by the low half of Python's numbers of them."""
+    threads = threading.enumerate()
+    return {(thread.ident or 0) & 0xFFFFFFFF: thread.native_id or 0 for thread in threads}
+
+
 def ids_of_main_thread() -> set[int]:
     """The native ids under which the main thread may be known: in a forked child, Python still has its parent's."""
     noted = threading.main_thread().native_id

@@ -1,54 +1,9 @@
 // The clock of a recording: nanoseconds of the monotonic clock, which `time.perf_counter_ns` reads too.
 #pragma once
 
-#include <time.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstdint>
-#include <fstream>
-#include <string>
-
-#if defined(__x86_64__) && defined(__linux__)
-#include <cpuid.h>
-#include <x86intrin.h>
-#define MTPROF_HAS_COUNTER 1
-#else
-#define MTPROF_HAS_COUNTER 0
-#endif
+#include "tick_times.h"
 
 namespace mtprof {
-
-inline int64_t now_ns() {
-  struct timespec moment;
-  clock_gettime(CLOCK_MONOTONIC, &moment);
-  return static_cast<int64_t>(moment.tv_sec) * 1000000000 + moment.tv_nsec;
-}
-
-// The processor's counter: to read it takes less than half as long as to ask the system for the time.
-inline uint64_t read_counter() {
-#if MTPROF_HAS_COUNTER
-  return __rdtsc();
-#else
-  return 0;
-#endif
-}
-
-// Whether the system itself makes its monotonic clock of that counter: then it runs evenly, and alike on all cores.
-inline bool counter_is_the_clock() {
-#if MTPROF_HAS_COUNTER
-  static const bool found = [] {
-    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    const bool is_invariant = __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) != 0 && (edx & (1u << 8)) != 0;
-    std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    std::string source;
-    return is_invariant && file >> source && source == "tsc";
-  }();
-  return found;
-#else
-  return false;
-#endif
-}
 
 // The clock of one thread. It reads the counter, and for at most a millisecond at a time: then it reads both, so that it
 // follows the monotonic clock also where the system adjusts that. It never runs backwards.
@@ -66,10 +21,6 @@ class ThreadClock {
   }
 
  private:
-  struct Moment {
-    uint64_t ticks = 0;
-    int64_t ns = 0;
-  };
   static constexpr int kFractionBits = 32;
   static constexpr int64_t kReach = 1000000;
   // A slope is measured over at least, and at most, so many nanoseconds.
@@ -97,6 +48,7 @@ class ThreadClock {
       return now.ns;
     }
     measure_slope(now);
+    TickTimes::instance().add(now);
     anchor_ = now;
     reach_ = slope_ == 0 ? 0 : (static_cast<uint64_t>(kReach) << kFractionBits) / slope_;
     return now.ns;

@@ -185,9 +185,9 @@ inline std::string json_number(double number) {
   return found;
 }
 
-inline std::string json_text(const std::string& text) {
+inline void add_json_text(std::string_view text, std::string& found) {
   static const char* const kDigits = "0123456789abcdef";
-  std::string found = "\"";
+  found += '"';
   for (const char letter : text) {
     const auto code = static_cast<unsigned char>(letter);
     if (letter == '"' || letter == '\\') {
@@ -201,7 +201,13 @@ inline std::string json_text(const std::string& text) {
       found += letter;
     }
   }
-  return found + "\"";
+  found += '"';
+}
+
+inline std::string json_text(std::string_view text) {
+  std::string found;
+  add_json_text(text, found);
+  return found;
 }
 
 inline std::string json_value(Reader& reader) {

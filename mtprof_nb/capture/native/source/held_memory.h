@@ -45,7 +45,13 @@ inline void read_held(
     const std::vector<PlacedRow>& rows, const std::vector<PlacedBlock>& blocks, bool is_noted, const Owned& found) {
   const size_t count = is_noted ? rows.size() : 0;
   Column<int64_t> before(count), after(count);
-  HeldBytes held(blocks);
+  std::vector<PlacedBlock> of_cpu;
+  const auto is_elsewhere = [](const PlacedBlock& placed) { return placed.block.device_type != 0; };
+  const bool has_others = std::any_of(blocks.begin(), blocks.end(), is_elsewhere);
+  if (has_others) {
+    std::remove_copy_if(blocks.begin(), blocks.end(), std::back_inserter(of_cpu), is_elsewhere);
+  }
+  HeldBytes held(has_others ? of_cpu : blocks);
   for (size_t position = 0; position < count; ++position) {
     const Row& row = *rows[position].row;
     const int64_t at_start = held.before(row.start);

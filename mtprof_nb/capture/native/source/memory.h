@@ -20,7 +20,8 @@ inline int32_t stack_of_allocation(ThreadRecords& records) {
 }
 
 // Never fails: no failure of ours may reach the user's op.
-inline void note_block(void* address, int64_t nbytes) {
+inline void note_block(
+    void* address, int64_t nbytes, int8_t device_type = 0, int8_t device_index = 0) {
   if (address == nullptr) {
     return;
   }
@@ -36,11 +37,22 @@ inline void note_block(void* address, int64_t nbytes) {
   try {
     const int32_t stack = nbytes > 0 ? stack_of_allocation(*records) : -1;
     *records->blocks.next() =
-        Block{records->clock.now(), reinterpret_cast<uint64_t>(address), nbytes, records->running, stack};
+        Block{records->clock.now(), reinterpret_cast<uint64_t>(address), nbytes,
+              records->running,     stack, device_type, device_index};
     records->blocks.add();
   } catch (const std::bad_alloc&) {
     recording.end_for_want_of_memory();
   }
+}
+
+inline PyObject* note_memory(PyObject*, PyObject* arguments) {
+  unsigned long long number = 0;
+  long long nbytes = 0;
+  if (!PyArg_ParseTuple(arguments, "KL", &number, &nbytes)) {
+    return nullptr;
+  }
+  note_block(reinterpret_cast<void*>(number), nbytes);
+  Py_RETURN_NONE;
 }
 
 // The table of virtual functions of an allocator.
@@ -134,15 +146,5 @@ class NotingAllocator final : public c10::Allocator {
 
   static inline std::atomic<c10::Allocator*> inner_{nullptr};
 };
-
-inline PyObject* note_memory(PyObject*, PyObject* arguments) {
-  unsigned long long number = 0;
-  long long nbytes = 0;
-  if (!PyArg_ParseTuple(arguments, "KL", &number, &nbytes)) {
-    return nullptr;
-  }
-  note_block(reinterpret_cast<void*>(number), nbytes);
-  Py_RETURN_NONE;
-}
 
 }  // namespace mtprof

@@ -10,7 +10,7 @@
 #endif
 
 #include "decoding.h"
-#include "recording.h"
+#include "device_memory.h"
 
 namespace mtprof {
 
@@ -189,6 +189,7 @@ inline std::unique_ptr<at::ObserverContext> add_row(const at::RecordFunction& fu
   }
   records->running = row;
   ++records->open;
+  enter_memory_of_op(recording->options.with_device_memory, *row);
   row->start = records->clock.now();
   return context;
 }
@@ -222,6 +223,9 @@ inline void leave_op(const at::RecordFunction& function, OpContext* context) {
       row->flags |= kIsAsync;
     }
     records->optimizer_steps -= (row->flags & kIsOptimizer) != 0;
+    if (records == own_records) {
+      leave_memory_of_op(*row);
+    }
     while (records->running != nullptr && records->running->end != 0) {
       records->running = records->running->parent;
     }

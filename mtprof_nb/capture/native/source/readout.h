@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "decoding.h"
@@ -253,18 +254,22 @@ inline std::vector<PlacedBlock> own_blocks(std::vector<TakenThread>& threads, in
   HeldBlocks held;
   size_t kept = 0;
   int64_t total = 0;
+  std::unordered_map<uint64_t, int64_t> totals;  // of other devices than the CPU
   for (PlacedBlock& placed : found) {
     Block& block = placed.block;
     if (block.time >= until) {
       break;
     }
+    const auto type = static_cast<uint8_t>(block.device_type);
+    const uint64_t device = type * 256u + static_cast<uint8_t>(block.device_index);
+    const uint64_t address = block.address ^ device << 48;
     if (block.nbytes > 0) {
-      held.put(block.address, block.nbytes);
+      held.put(address, block.nbytes);
     } else {
-      block.nbytes = -held.take(block.address);
+      block.nbytes = -held.take(address);
     }
     if (block.nbytes != 0) {
-      placed.total = total += block.nbytes;
+      placed.total = (device == 0 ? total : totals[device]) += block.nbytes;
       found[kept++] = placed;
     }
   }
@@ -283,8 +288,11 @@ inline void read_blocks(const std::vector<PlacedBlock>& blocks, int64_t until, c
   const size_t count = blocks.size();
   Column<int64_t> time(count), address(count), nbytes(count), total(count);
   Column<int32_t> event(count), thread(count), stack(count);
+  Column<int8_t> device_type(count), device_index(count);
   for (size_t position = 0; position < count; ++position) {
     const Block& block = blocks[position].block;
+    device_type[position] = block.device_type;
+    device_index[position] = block.device_index;
     time[position] = block.time;
     address[position] = static_cast<int64_t>(block.address);
     nbytes[position] = block.nbytes;
@@ -300,6 +308,8 @@ inline void read_blocks(const std::vector<PlacedBlock>& blocks, int64_t until, c
   event.into(found, "block_event");
   thread.into(found, "block_thread");
   stack.into(found, "block_stack");
+  device_type.into(found, "block_device_type");
+  device_index.into(found, "block_device_index");
 }
 
 inline void set_item(const Owned& dictionary, const char* name, Owned value) {
@@ -359,8 +369,9 @@ inline void read_stacks(StackTree& stacks, const Owned& found) {
 inline Owned threads_object(const std::vector<TakenThread>& threads) {
   Owned list(PyList_New(0));
   for (const TakenThread& one : threads) {
-    append_to(list, Owned(Py_BuildValue("(LK)", static_cast<long long>(one.native_id),
-                                        static_cast<unsigned long long>(one.torch_id))));
+    const auto torch_id = static_cast<unsigned long long>(one.torch_id);
+    append_to(list, Owned(Py_BuildValue("(LKIL)", static_cast<long long>(one.native_id), torch_id,
+                                        one.pthread_id, static_cast<long long>(one.joined))));
   }
   return list;
 }

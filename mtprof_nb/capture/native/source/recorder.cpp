@@ -6,16 +6,14 @@
 #include <future>
 #include <limits>
 
-#include "held_memory.h"
 #include "live.h"
 #include "living_objects.h"
 #include "memory.h"
 #include "observer.h"
-#include "readout.h"
 #include "sampler.h"
 #include "scopes.h"
-#include "shortage.h"
 #include "timed_calls.h"
+#include "whole_recording.h"
 
 namespace mtprof {
 namespace {
@@ -24,7 +22,8 @@ namespace {
 void take_threads(Recording& recording) {
   for (ThreadRecords* records : recording.threads) {
     records->lock.lock();
-    recording.taken.push_back({records->native_id, records->torch_id, records->dropped, std::move(records->rows),
+    recording.taken.push_back({records->native_id, records->torch_id, records->pthread_id,
+                               records->joined, records->dropped, std::move(records->rows),
                                std::move(records->blocks), std::move(records->ids),
                                std::move(records->values_of_rows)});
     records->forget_rows();
@@ -58,6 +57,7 @@ Recording* end_recording() {
   }
   process.generation.store(0);
   process.recording = nullptr;
+  leave_memory();
   at::removeCallback(process.handle);
   learn_callbacks();
   NotingAllocator::instance().remove();
@@ -100,24 +100,28 @@ bool begin_recording(const Options& options, bool& notes_memory) {
     process.recording->stacks.start_holding(options.known, true);
   }
   process.generation.store(++process.last_generation);
+  enter_memory(options.with_device_memory);
   return true;
 }
 
 // Returns whether memory is recorded.
 PyObject* start(PyObject*, PyObject* arguments, PyObject* keywords) {
-  static const char* names[] = {"with_inputs", "with_stacks", "with_memory", "with_ids", "max_events",
-                                "module_call", "outermost",   nullptr};
-  int with_inputs = 0, with_stacks = 0, with_memory = 0, with_ids = 0;
+  static const char* names[] = {"with_inputs", "with_stacks", "with_memory",
+                                "with_ids",    "max_events",  "module_call",
+                                "outermost",   "with_device_memory", nullptr};
+  int with_inputs = 0, with_stacks = 0, with_memory = 0, with_ids = 0, with_device_memory = 0;
   long long max_events = 0;
   PyObject *module_call = Py_None, *outermost = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "ppppL|OO", const_cast<char**>(names), &with_inputs,
-                                   &with_stacks, &with_memory, &with_ids, &max_events, &module_call, &outermost)) {
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "ppppL|OOp", const_cast<char**>(names),
+                                   &with_inputs, &with_stacks, &with_memory, &with_ids, &max_events,
+                                   &module_call, &outermost, &with_device_memory)) {
     return nullptr;
   }
   Options options;
   options.with_inputs = with_inputs;
   options.with_stacks = with_stacks;
   options.with_memory = with_memory;
+  options.with_device_memory = with_device_memory;
   options.with_ids = with_ids;
   options.max_events = max_events;
   options.known.module_call = PyCode_Check(module_call) ? reinterpret_cast<PyCodeObject*>(module_call) : nullptr;
@@ -134,55 +138,6 @@ PyObject* start(PyObject*, PyObject* arguments, PyObject* keywords) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
   return nullptr;
-}
-
-Owned read_whole(Recording& recording, int64_t ended) {
-  Owned found(PyDict_New());
-  std::vector<TakenThread>& taken = recording.taken;
-  std::vector<PlacedRow> rows;
-  std::vector<PlacedBlock> blocks;
-  int64_t dropped = recording.dropped + dropped_by(taken), until = recording.complete_until.load();
-  without_gil([&] {
-    rows = ordered_rows(taken, ended);
-    dropped += leave_out(rows, recording.options.max_events, until);
-    blocks = own_blocks(taken, until);
-  });
-  const Positions positions(rows, found);
-  read_rows(rows, found);
-  read_ids(taken, recording.options.with_ids ? rows.size() : 0, until, found);
-  read_blocks(blocks, until, found);
-  read_held(rows, blocks, recording.options.with_memory, found);
-  read_stacks(recording.stacks, found);
-  read_texts(recording.names, found, "names", [](const std::string& text) { return text_object(text); });
-  read_texts(recording.forms, found, "forms", [](const std::string& text) { return forms_object(text); });
-  read_texts(recording.values, found, "value_texts", [](const std::string& text) { return text_object(values_text(text)); });
-  read_texts(recording.extras, found, "extras", [](const std::string& text) { return text_object(text); });
-  read_texts(recording.addresses, found, "address_lists", [](const std::string& text) { return addresses_object(text); });
-  set_item(found, "threads", threads_object(taken));
-  set_item(found, "dropped", Owned(PyLong_FromLongLong(dropped)));
-  set_item(found, "until", Owned(PyLong_FromLongLong(until)));
-  set_item(found, "is_out_of_memory", Owned(PyBool_FromLong(recording.is_out_of_memory.load())));
-  const RoomForTrace room(rows.size(), blocks.size(), recording.stacks.nodes().size());
-  return found;
-}
-
-// The recording; where there is not enough memory to read all of it, its first part.
-Owned read_out(Recording& recording, int64_t ended, int64_t available) {
-  without_gil([&] {
-    number_values(recording);
-    while (bytes_to_read(recording.taken) > available && cut_last_quarter(recording)) {
-    }
-  });
-  for (;;) {
-    try {
-      return read_whole(recording, ended);
-    } catch (const std::bad_alloc&) {
-      if (!cut_last_quarter(recording)) {
-        throw;
-      }
-      PyErr_Clear();
-    }
-  }
 }
 
 // `available` are the bytes that the system would give; more than there are end the process.
@@ -227,6 +182,7 @@ PyObject* abandon(PyObject*, PyObject*) {
       process.left = process.handle;
     }
     NotingAllocator::instance().remove();
+    leave_memory();
     own_records = nullptr;
   }
   Py_RETURN_NONE;
@@ -343,6 +299,8 @@ PyMethodDef methods[] = {
     {"op_cost", op_cost, METH_NOARGS, "The nanoseconds that recording adds to an op that calls another one."},
     {"is_recording", is_recording, METH_NOARGS, "Whether a recording is active."},
     {"note_memory", note_memory, METH_VARARGS, "Note a block by an odd number, and its bytes; 0 where it is released."},
+    {"lend_memory", lend_memory, METH_O,
+     "Leave the place for reports of devices' memory to torch, or take it again; whether a thread has it."},
     {"enter_scope", enter_scope, METH_VARARGS, "Open a scope, as torch does while its own profiler records."},
     {"leave_scope", leave_scope, METH_O, "Close a scope that `enter_scope` has opened."},
     {"timed", timed, METH_VARARGS, "A function that does the same, recorded as an op of a name."},
@@ -363,6 +321,7 @@ PyMODINIT_FUNC PyInit__mtprof_recorder() {
     mtprof::state();
     mtprof::NotingAllocator::instance();
     mtprof::counter_is_the_clock();
+    mtprof::TickTimes::instance();
   } catch (const std::exception&) {
     return PyErr_NoMemory();
   }
@@ -374,6 +333,7 @@ PyMODINIT_FUNC PyInit__mtprof_recorder() {
   const int is_refused = pthread_atfork(nullptr, nullptr, [] {
     mtprof::state().generation.store(0);
     mtprof::StackTree::told() = nullptr;
+    mtprof::TickTimes::instance().after_fork();
     new (&mtprof::state().mutex) std::mutex();
     if (mtprof::own_records != nullptr) {  // its ops that are open end here too
       new (&mtprof::own_records->lock) mtprof::SpinLock();
@@ -384,9 +344,12 @@ PyMODINIT_FUNC PyInit__mtprof_recorder() {
     return PyErr_NoMemory();
   }
   PyObject* module = PyModule_Create(&mtprof::definition);
-  if (module != nullptr && PyModule_AddIntConstant(module, "reads_frames", MTPROF_READS_FRAMES) < 0) {
-    Py_DECREF(module);
-    return nullptr;
+  const bool is_complete =
+      module != nullptr && PyModule_AddFunctions(module, mtprof::device_methods) == 0 &&
+      PyModule_AddIntConstant(module, "reads_frames", MTPROF_READS_FRAMES) == 0 &&
+      PyModule_AddIntConstant(module, "records_devices", MTPROF_RECORDS_DEVICES) == 0;
+  if (!is_complete) {
+    Py_CLEAR(module);
   }
   return module;
 }

@@ -25,6 +25,7 @@ struct Options {
   bool with_inputs = false;
   bool with_stacks = false;
   bool with_memory = false;
+  bool with_device_memory = false;
   bool with_ids = false;
   int64_t max_events = 0;
   KnownCode known;
@@ -34,6 +35,8 @@ struct Options {
 struct TakenThread {
   int64_t native_id;
   uint64_t torch_id;
+  uint32_t pthread_id;
+  int64_t joined;
   int64_t dropped;
   Chunks<Row> rows;
   Chunks<Block> blocks;
@@ -116,6 +119,12 @@ inline int64_t native_thread_id() {
 #endif
 }
 
+// The number by which CUPTI calls this thread: the low half of that of the system's library.
+inline uint32_t low_pthread_id() {
+  void* const self = reinterpret_cast<void*>(pthread_self());
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(self));
+}
+
 // Call under the lock after a change: true for the one change after which nobody refers to `records`.
 inline bool is_unused(const ThreadRecords& records) {
   return records.is_orphan && records.open == 0 && records.recording == nullptr;
@@ -157,6 +166,7 @@ inline void make_own_records() {
   auto made = std::make_unique<ThreadRecords>();
   made->native_id = native_thread_id();
   made->torch_id = at::RecordFunction::currentThreadId();
+  made->pthread_id = low_pthread_id();
   if (pthread_setspecific(key_of_threads(), made.get()) != 0) {
     throw std::bad_alloc();
   }
@@ -193,6 +203,7 @@ inline ThreadRecords* join(uint64_t generation, const char* op) {
   records->generation = generation;
   records->forget_rows();
   records->running = nullptr;
+  records->joined = now_ns();
   records->untold = records->dropped = 0;
   records->optimizer_steps = 0;
   recording.threads.push_back(records);

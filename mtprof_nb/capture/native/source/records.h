@@ -46,7 +46,7 @@ struct CallId {
   uint64_t number;
 };
 
-enum RowFlag : uint8_t { kIsAsync = 1, kIsOptimizer = 2 };
+enum RowFlag : uint8_t { kIsAsync = 1, kIsOptimizer = 2, kHasMemory = 4 };
 
 // A block of memory that was allocated, or released: then it has no bytes.
 struct Block {
@@ -55,6 +55,8 @@ struct Block {
   int64_t nbytes;
   Row* row;
   int32_t stack;  // where it was allocated outside any op; -1 for all others
+  int8_t device_type = 0;
+  int8_t device_index = 0;
 };
 
 // A list whose items never move. Its parts double in size, so that a short-lived thread needs little memory.
@@ -260,6 +262,9 @@ struct ThreadRecords {
   uint64_t generation = 0;
   int64_t native_id = 0;
   uint64_t torch_id = 0;
+  uint32_t pthread_id = 0;
+  // When it took part in the recording first: numbers of threads are used again.
+  int64_t joined = 0;
   Chunks<Row> rows;
   Chunks<Block> blocks;
   Chunks<CallId> ids;
