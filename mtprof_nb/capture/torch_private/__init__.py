@@ -18,6 +18,8 @@ name                                                                  file
 `torch.utils._python_dispatch`
 `_torchdynamo_orig_callable`, `_compiled_call_impl`,                  `compiled_code.py`
 `torch._dynamo`, `torch._inductor.config`
+`torch._dynamo.callback.callback_handler.install_callbacks`,          `compiler_records.py`
+`torch._dynamo.utils.get_compilation_metrics`, `graph_break_reasons`
 ===================================================================== ==========================
 
 The C++ recorder (`capture/native/source/`) uses of torch: `at::addGlobalCallback`,
