@@ -18,12 +18,17 @@ class GraphBreak(NamedTuple):
 
     file: str
     line: int
-    #: The first line of torch's reason, its explanation, and its hints.
+    #: The first line of torch's reason, its explanation, and its hints, a line each.
     reason: str
     explanation: str = ""
     hint: str = ""
     #: How often it was met, in this compilation.
     times: int = 1
+
+    @property
+    def first_hint(self) -> str:
+        """The first of torch's hints, which is the most exact."""
+        return self.hint.partition("\n")[0]
 
 
 class Compilation(NamedTuple):

@@ -191,6 +191,6 @@ def test_equal_breaks_of_a_compilation_are_counted() -> None:
     place = [SimpleNamespace(filename="a.py", lineno=1), SimpleNamespace(filename="b.py", lineno=4)]
     record = SimpleNamespace(reason=reason, user_stack=place)
 
-    broken = GraphBreak("b.py", 4, "No `print`", "it is unknown.", "Avoid it. Or not.", 2)
+    broken = GraphBreak("b.py", 4, "No `print`", "it is unknown.", "Avoid it.\nOr not.", 2)
     assert described_breaks([record, record]) == (broken,)
     assert described_breaks([SimpleNamespace()]) == (GraphBreak("", 0, ""),)

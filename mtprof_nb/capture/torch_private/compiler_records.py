@@ -176,4 +176,4 @@ def _described_break(record: Any) -> GraphBreak:
 
 def _titled(title: str, lines: list[str]) -> str:
     found = [line.removeprefix(title) for line in lines if line.startswith(title)]
-    return _cut(" ".join(found))
+    return _cut("\n".join(found))
