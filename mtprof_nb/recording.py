@@ -139,7 +139,7 @@ class Results:
 
     def functions(self, *, rank: int | None = None) -> Functions:
         """Time of each Python function, its own and in total: in ops, in Python code and in waiting.
-        Needs samples: `profile(with_python=True)`, in a cell `--python`. With `rank`, of that process.
+        Needs samples: `profile(with_python=True)`, in a cell `--python`. `rank` is a process.
 
             >>> prof.functions().to_dataframe().columns[:4].tolist()
             ['file', 'line', 'function', 'own_ns']

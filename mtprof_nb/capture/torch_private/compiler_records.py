@@ -171,7 +171,8 @@ def _described_break(record: Any) -> GraphBreak:
     lines = [line.strip() for line in str(getattr(record, "reason", "")).splitlines()]
     first = next(filter(None, lines), "")
     place = (str(stack[-1].filename), int(stack[-1].lineno or 0)) if stack else ("", 0)
-    return GraphBreak(*place, _cut(first), _titled("Explanation: ", lines), _titled("Hint: ", lines))
+    explanation, hint = (_titled(title, lines) for title in ("Explanation: ", "Hint: "))
+    return GraphBreak(*place, _cut(first), explanation, hint)
 
 
 def _titled(title: str, lines: list[str]) -> str:
