@@ -96,8 +96,9 @@ def test_an_interrupt_before_any_line_of_a_statement_ends_the_cell(
     apart = max(lines // rounds(100, lines), 1)
     for line in range(1, lines + 1, apart):
         with nothing_left():
-            _run(ip, flags, line, STATEMENT)
-            assert "after" not in ip.user_ns, f"before line {line} of {lines}"
+            # On a slow machine the live table is drawn more often: a later run may have fewer lines than the first.
+            was_interrupted = _run(ip, flags, line, STATEMENT) >= line
+            assert (ip.user_ns.pop("after", 0) == 0) == was_interrupted, f"before line {line} of {lines}"
             ip.run_cell("0;")
             assert mtp.active() is None
 

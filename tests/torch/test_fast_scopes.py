@@ -13,7 +13,7 @@ from traces import event, make_trace
 torch = pytest.importorskip("torch")
 
 import mtprof_nb as mtp  # noqa: E402
-from mtprof_nb.building.noted_scopes import Input, NotedScope, with_inputs  # noqa: E402
+from mtprof_nb.building.noted_scopes import Input, NotedScope, with_noted_inputs  # noqa: E402
 from mtprof_nb.tables.event import Event  # noqa: E402
 
 FACTS = ("kind", "structured_input_shapes", "structured_input_strides", "input_dtypes", "concrete_inputs", "kwinputs")
@@ -170,5 +170,5 @@ def test_no_inputs_are_given_where_it_is_not_certain_whose_they_are() -> None:
     trace = make_trace(rows)
     given = [NotedScope(native_id, "fast", 3, (Input((2,), "float", (1,)),), {}) for native_id in (1, 2)]
 
-    found = replace(trace, **with_inputs(vars(trace), given))
+    found = replace(trace, **with_noted_inputs(vars(trace), given))
     assert [Event(found, row).input_shapes for row in range(3)] == [[], [], [[2]]]
