@@ -1,6 +1,6 @@
 """A compiled training loop, recorded as it compiles and after: compiling counts nowhere else."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
@@ -119,3 +119,54 @@ def test_phases_and_the_time_outside_add_up_to_the_wall(recorded: Recorded) -> N
 
     assert of.outside_ns is not None
     assert sum(of.phases_ns.values()) + of.outside_ns + of.profiler_ns == of.wall_ns
+
+
+def _findings(run: Callable[[], object]) -> set[str]:
+    """The rules about compiling that find something in what `run` does."""
+    torch._dynamo.reset()
+    with mtprof_nb.profile(record_shapes=True, with_stack=True) as prof:
+        run()
+    torch._dynamo.reset()
+    about = {"recompiled", "graph_break", "compiled_in_loop", "mostly_compiling"}
+    return about & {finding.rule for finding in prof.advice()}
+
+
+def _squared(x: torch.Tensor) -> torch.Tensor:
+    return (x @ x.T).sum()
+
+
+def _printing(x: torch.Tensor) -> torch.Tensor:
+    y = x @ x.T
+    print("half")
+    return y.sum()
+
+
+def _sizes(dynamic: bool) -> None:
+    compiled = torch.compile(_squared, backend="eager", dynamic=dynamic)
+    for size in (3, 4, 5, 6):
+        compiled(torch.ones(size, 2))
+
+
+def _in_loop(function: Callable[[torch.Tensor], torch.Tensor], times: int) -> None:
+    for _ in range(times):
+        torch._dynamo.reset()
+        torch.compile(function, backend="eager")(torch.ones(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("run", "found"),
+    [
+        (lambda: _sizes(dynamic=False), {"recompiled"}),
+        (lambda: _sizes(dynamic=True), {"mostly_compiling"}),
+        (lambda: _in_loop(_squared, 4), {"compiled_in_loop"}),
+        (lambda: _in_loop(_squared, 1), {"mostly_compiling"}),
+        (lambda: _in_loop(_printing, 1), {"mostly_compiling", "graph_break"}),
+        (lambda: _squared(torch.ones(2, 2)), set()),
+    ],
+    ids=["sizes", "dynamic sizes", "in a loop", "once", "a break", "not compiled"],
+)
+def test_rules_find_flaws_of_compiled_programs(run: Callable[[], object], found: set[str]) -> None:
+    # Whether first calls take half of the time, beside further ones, is a matter of the machine.
+    open_question = {"mostly_compiling"} if "recompiled" in found else set()
+
+    assert _findings(run) - open_question == found
