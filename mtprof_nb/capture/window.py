@@ -76,13 +76,13 @@ class Window:
         """Start every hook, or none."""
         self._wall.note()
         try:
+            self._compile_watch.start()  # first: Kineto would record what it calls of torch
             with threads_without_signals():
                 for hook in self.hooks.values():
                     hook.start()
             if self.request.recorded.with_python:
                 self._start_sampler(started_sampler)
             self._watch.start()
-            self._compile_watch.start()
         except BaseException:
             with suppress(Exception):  # why it could not start is what the user needs to know
                 self._stop_hooks()
