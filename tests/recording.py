@@ -23,7 +23,7 @@ NATIVE = pytest.param(
     "native", marks=pytest.mark.skipif(why_not() is not None, reason=f"no native recorder: {why_not()}")
 )
 #: Marks a test that runs with each hook of PyTorch.
-HOOKS = pytest.mark.parametrize("hook", ["kineto", "dispatch", NATIVE])
+HOOKS = pytest.mark.parametrize("hook", ["kineto", NATIVE])
 
 
 class StillClock(Clock):

@@ -33,10 +33,6 @@ DANGEROUS_MODULES = {
 DANGEROUS_CALLS = {"eval", "exec", "__import__"}
 #: File of the package: what it uses of these, and why it must.
 ALLOWED = {
-    "capture/kineto/kineto_inputs.py": (
-        {"marshal"},
-        "keys of nested lists, made and read in memory; no byte comes from outside",
-    ),
     "capture/marks/mark_costs.py": (
         {"exec"},
         "two constants of the file itself, to time the marks in them; no text from outside",

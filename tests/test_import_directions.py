@@ -16,8 +16,8 @@ LAYERS = {
     "errors": "",
     "model": "errors",
     "building": "errors model",
-    "capture": "errors model building",
     "reading": "errors model building",
+    "capture": "errors model building reading",
     "analysis": "errors model",
     "advice": "errors model analysis",
     "export": "errors model analysis",
@@ -35,9 +35,7 @@ LAYERS = {
     "__init__": "errors model capture export loading profiler comparing cell cluster magic",
     "__main__": "cli",
 }
-HOOKS = ("native", "kineto", "dispatch", "eager")
-#: Hooks do not import each other, but for these.
-EXCEPTIONS = {("capture.dispatch", "capture.kineto"): "Kineto records the threads that a dispatch mode does not see."}
+HOOKS = ("native", "kineto", "eager")
 NAMED = re.compile(r"mtprof_nb(\.\w+)+(:\w+)?")
 HEAVY = ("ipyparallel", "torch", "IPython", "ipywidgets", "anywidget", "plotly", "pandas")
 
@@ -55,7 +53,7 @@ def _room(module: str) -> str:
 
 def _may_import(room: str, imported: str) -> bool:
     if room.startswith("capture.") and imported.startswith("capture."):
-        return (room, imported) in EXCEPTIONS
+        return False
     top, imported_top = room.partition(".")[0], imported.partition(".")[0]
     return top == imported_top or imported_top in LAYERS.get(top, "").split()
 

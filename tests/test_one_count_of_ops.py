@@ -229,8 +229,8 @@ def record_beside_torch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     from mtprof_nb.capture.kineto import kineto_hook as kineto
 
     results: list[Any] = []
-    original = kineto.build_trace
-    monkeypatch.setattr(kineto, "build_trace", lambda found, *args: results.append(found) or original(found, *args))
+    original = kineto.exported_trace
+    monkeypatch.setattr(kineto, "exported_trace", lambda found, *args: results.append(found) or original(found, *args))
 
     def record(program: Callable[[mtp.profile], None]) -> tuple[mtp.profile, Any]:
         with mtp.profile(hook="kineto") as prof:

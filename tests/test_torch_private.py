@@ -12,7 +12,6 @@ ROOM = PACKAGE / "capture" / "torch_private"
 #: Folders and files that use private names all the same, and why.
 ELSEWHERE = {
     "capture/kineto": "drives torch's low-level profiler, which is private as a whole",
-    "capture/dispatch": "is a dispatch mode, whose stack torch keeps private",
     "capture/eager": "private names of MindTorch and Candle",
     "cluster/rank_cell.py": "the target of ipyparallel's magic",
     "tables/event.py": "`_build_metadata` of torch: tables import nothing of `capture`",

@@ -10,7 +10,6 @@ from mtprof_nb.model.trace import PYTHON, Trace
 
 #: The share of the gaps between ops, and of the recorded time, from which on a note is worth a word.
 _OF_GAPS, _OF_TIME = 0.5, 0.1
-_CHEAPER_HOOK = 'record with hook="native", or hook="kineto" where it is not built'
 _NO_CALLS = 'record without with_stack, or with hook="native"; with_python=True samples Python code at little cost'
 _FEWER_FACTS = "record fewer facts: each of record_shapes, profile_memory and with_stack takes time for each op"
 _LESS = "nothing records less: compare times of the program without a profiler"
@@ -36,8 +35,6 @@ def _notes_on_gaps(trace: Trace) -> tuple[str, ...]:
 
 def _remedy(trace: Trace) -> str:
     recorded = trace.recorded
-    if "dispatch" in trace.hooks and trace.between_ops_ns:
-        return _CHEAPER_HOOK
     if (trace.kind == PYTHON).any():
         return _NO_CALLS
     return _FEWER_FACTS if recorded.record_shapes or recorded.profile_memory or recorded.with_stack else _LESS

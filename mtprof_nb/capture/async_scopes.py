@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mtprof_nb.capture.clock import Clock
-from mtprof_nb.model.trace import SCOPE, Bool, Int64, Trace
+from mtprof_nb.model.trace import SCOPE, Bool, Trace
 
 #: How far a hook's clock may be from the session's.
 _TOLERANCE_NS = 20_000
@@ -81,13 +81,8 @@ def current_task() -> weakref.ref[Any] | None:
     return None if task is None else weakref.ref(task)
 
 
-def mark_interleaved(
-    trace: Trace, scopes: Sequence[OpenScope], event_times: Callable[[Sequence[int]], Int64] = np.asarray
-) -> Bool:
-    """`is_async` of `trace`, and True for the events of these scopes: nothing counts as nested in them.
-
-    `event_times` converts times of the session's clock to times of events.
-    """
+def mark_interleaved(trace: Trace, scopes: Sequence[OpenScope]) -> Bool:
+    """`is_async` of `trace`, and True for the events of these scopes: nothing counts as nested in them."""
     if not scopes:
         return trace.is_async
     is_async, is_scope = trace.is_async.copy(), trace.kind == SCOPE
@@ -97,9 +92,8 @@ def mark_interleaved(
         for name in {scope.name for scope in scopes}
     }
     starts = {name: trace.start_ns[of_name] for name, of_name in rows.items()}
-    first = event_times([scope.entering_ns for scope in scopes])
-    last = event_times([scope.entered_ns for scope in scopes])
-    for scope, since, until in zip(scopes, first.tolist(), last.tolist(), strict=True):
+    for scope in scopes:
+        since, until = scope.entering_ns, scope.entered_ns
         left, right = np.searchsorted(starts[scope.name], [since - _TOLERANCE_NS, until + _TOLERANCE_NS + 1]).tolist()
         within = rows[scope.name][left:right]
         within = within[~is_async[within]]

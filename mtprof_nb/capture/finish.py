@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from mtprof_nb.building.allocator_records import held_around, of_recording
 from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
@@ -42,8 +41,6 @@ class StoppedWindow:
     start_ns: int
     #: Whether activities were left out on purpose.
     is_partial: bool
-    #: Converts times of the session's clock to times of events.
-    event_times: Callable[[npt.ArrayLike], Int64]
     #: Samples of Python stacks, None where none were asked for.
     samples: SampledStacks | None = None
     #: When the sampler began, where that was later than the window.
@@ -68,23 +65,23 @@ def finish(
     if set(window.traces) == {SCOPES_ALONE.name}:
         runtimes = ", ".join(dict.fromkeys(kind.runtime for kind in default_hooks()))
         warn(f"no tensor runtime is imported, so only scopes were recorded: import one of {runtimes}")
-    began_ns, ended_ns = window.event_times([window.began_ns, window.ended_ns]).tolist()
+    began_ns, ended_ns = window.began_ns, window.ended_ns
     traces = list(window.traces.values())
     cut = _cut(traces, window.request.max_events, ended_ns)
     parts = traces if cut is None else [_complete_until(cut.began_ns, part) for part in traces]
     ended_ns = ended_ns if cut is None else cut.began_ns
     trace = _until(ended_ns, _merged(parts))
     offset_ns = window.request.clock.offset_ns
-    event_times: EventTimes = lambda ns: window.event_times(ns + offset_ns)  # noqa: E731
+    event_times: EventTimes = lambda ns: ns + offset_ns  # noqa: E731
     if window.compilations is not None:
         trace = with_compilations(trace, window.compilations, event_times, ended_ns)
     kinds = [HOOK_KINDS.get(name, SCOPES_ALONE) for name in window.traces]
     costs_ns = [_cost_ns(kind, part) for kind, part in zip(kinds, parts, strict=True)]
-    step_starts = _step_starts(window.event_times, steps)
+    step_starts = tuple((began, number) for number, began in steps)
     trace = replace(
         trace,
         step=_steps(trace.start_ns, step_starts),
-        is_async=mark_interleaved(trace, interleaved, window.event_times),
+        is_async=mark_interleaved(trace, interleaved),
         processes=with_metadata(trace.processes, metadata or {}),
         hooks=window.hooks,
         began_ns=began_ns,
@@ -104,7 +101,7 @@ def finish(
     if window.samples is not None:
         trace = with_samples(trace, window.samples, event_times)
         if window.sampled_from_ns is not None:
-            trace = sampled_from(trace, window.event_times(window.sampled_from_ns).item())
+            trace = sampled_from(trace, window.sampled_from_ns)
         trace = _sampled_during(trace)
     if window.collections is not None:
         trace = with_collections(trace, window.collections, event_times)
@@ -169,11 +166,6 @@ def _until(ended_ns: int, trace: Trace) -> Trace:
     ends: Columns = {"duration_ns": np.where(late, np.maximum(ended_ns - trace.start_ns, 0), trace.duration_ns)}
     order = order_of(trace.start_ns, ends["duration_ns"])
     return replace(trace, **ends if order is None else taken(vars(trace) | ends, order))
-
-
-def _step_starts(event_times: Callable[[npt.ArrayLike], Int64], steps: Sequence[tuple[int, int]]) -> StepStarts:
-    numbers, moments_ns = zip(*steps, strict=True)
-    return tuple(zip(event_times(moments_ns).tolist(), numbers, strict=True))
 
 
 def _steps(start_ns: Int64, step_starts: StepStarts) -> Int32:

@@ -16,7 +16,7 @@ import numpy as np
 from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.capture.torch_private.operators import arguments_of, name_of_packet
 from mtprof_nb.model.input_values import from_text
-from mtprof_nb.model.trace import Int32, Int64, Shapes
+from mtprof_nb.model.trace import Int32, Int64, Shapes, Trace
 
 Shape = tuple[int, ...]
 Formula = Callable[..., int]
@@ -107,7 +107,9 @@ def registered_formulas() -> dict[str, Formula]:
     return {name: registry[packet] for packet in registry if (name := name_of_packet(packet))}
 
 
-def flops_by_inputs(torch: Any, events: RecordedEvents, inputs: Inputs, values: tuple[Int32, Sequence[str]]) -> Int64:
+def flops_by_inputs(
+    torch: Any, events: RecordedEvents | Trace, inputs: Inputs, values: tuple[Int32, Sequence[str]]
+) -> Int64:
     """Operations of each event, -1 where there is no formula for it. `values` are positions and their table."""
     known = registered_formulas()
     names = events.names

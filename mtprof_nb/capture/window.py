@@ -6,28 +6,39 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from mtprof_nb.capture.clock import WallClock
 from mtprof_nb.capture.collector_watch import CollectorWatch, WatchedCollections
 from mtprof_nb.capture.compile_watch import CompileWatch, WatchedCompilations
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all, threads_without_signals
 from mtprof_nb.capture.native.native_sampler import NativeSampler
+from mtprof_nb.capture.native.recorder_cache import is_switched_off
+from mtprof_nb.capture.native.recorder_loading import why_not
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks, hooks_for, preferred
 from mtprof_nb.capture.samples.python_sampler import Sampler, started_sampler
 from mtprof_nb.capture.samples.sampled_stacks import SampledStacks
 from mtprof_nb.capture.torch_scope import Together, torch_scope
 from mtprof_nb.errors import warn
-from mtprof_nb.model.trace import Int64, Trace
+from mtprof_nb.model.trace import Trace
 
-if TYPE_CHECKING:
-    from mtprof_nb.capture.dispatch.followed_threads import FollowedThreadsHook
-    from mtprof_nb.capture.kineto.kineto_hook import KinetoHook
+_FALLBACK = (
+    "PyTorch is recorded by torch.profiler (hook 'kineto'), because the native recorder is absent: {why}. Without it, "
+    "lines inside functions of other files, other threads, samples of Python code and the progress of a cell are "
+    "missing, and stacks have the lines of `def`. To have them, install a C++ compiler and run: "
+    "python -m mtprof_nb build"
+)
+_has_warned = False
+
+
+def _warn_of_fallback() -> None:
+    """Warn once a process of what is missing where `auto` had to take torch's own profiler, against the user's wish."""
+    global _has_warned
+    why = why_not()
+    if why is not None and not _has_warned and not is_switched_off():
+        _has_warned = True
+        warn(_FALLBACK.format(why=why))
 
 
 class Window:
@@ -39,9 +50,10 @@ class Window:
             kind.name: self._make(kind) for kind in hooks_for(hook, request) or [SCOPES_ALONE]
         }
         self._follows_imports = hook == "auto"
-        self._second: FollowedThreadsHook | None = None
-        self._follow_threads()
-        self._wall = WallClock(request.clock)
+        if hook == "auto" and "kineto" in self.hooks:
+            _warn_of_fallback()
+        #: By the clock of the session; 0 before the start.
+        self._began_ns = 0
         self._is_partial = "CPU" not in request.activities
         self._start_ns = 0
         self._sampler: Sampler | None = None
@@ -58,15 +70,6 @@ class Window:
         made: Hook = kind.make(replace(self.request, recorded=recorded))
         return made
 
-    def _follow_threads(self) -> None:
-        """Add a second hook for other threads, which Kineto does not always record."""
-        if "kineto" not in self.hooks:
-            return
-        from mtprof_nb.capture.dispatch.followed_threads import FollowedThreadsHook
-
-        self._second = FollowedThreadsHook(self.request, cast("KinetoHook", self.hooks["kineto"]))
-        self.hooks["dispatch"] = self._second
-
     def prepare(self) -> None:
         with threads_without_signals():
             for hook in self.hooks.values():
@@ -74,7 +77,7 @@ class Window:
 
     def start(self) -> None:
         """Start every hook, or none."""
-        self._wall.note()
+        self._began_ns = self.request.clock.now_ns()
         try:
             self._compile_watch.start()  # first: Kineto would record what it calls of torch
             with threads_without_signals():
@@ -87,11 +90,7 @@ class Window:
             with suppress(Exception):  # why it could not start is what the user needs to know
                 self._stop_hooks()
             raise
-        self._start_ns = self.request.clock.now_ns() - self._wall.noted_ns[0]
-
-    def event_times(self, moments_ns: npt.ArrayLike) -> Int64:
-        """Times of the session's clock as times of events: Kineto's follow a wall clock that is being corrected."""
-        return self._wall.among_kineto(moments_ns) if "kineto" in self.hooks else np.asarray(moments_ns, np.int64)
+        self._start_ns = self.request.clock.now_ns() - self._began_ns
 
     def attach_new_runtimes(self) -> None:
         """With hook `auto`, hook the runtimes that were imported since the start."""
@@ -102,6 +101,8 @@ class Window:
             if default.runtime not in hooked and default.runtime_is_imported:
                 kind = preferred(default, self.request)
                 self.hooks[kind.name] = hook = self._make(kind)
+                if kind.name == "kineto":
+                    _warn_of_fallback()
                 try:
                     with threads_without_signals():
                         hook.start()
@@ -109,9 +110,6 @@ class Window:
                     with suppress(Exception):
                         self.hooks.pop(kind.name).stop()
                     raise
-                if kind.name == "kineto":
-                    self._follow_threads()
-                    self.hooks["dispatch"].start()
         self._sample_from_here()
 
     def _sample_from_here(self) -> None:
@@ -147,18 +145,16 @@ class Window:
 
     def stop(self) -> StoppedWindow:
         """Stop every hook, then raise the first failure of one."""
-        self._wall.note()
+        ended_ns = self.request.clock.now_ns()
         traces = self._stop_hooks()
-        noted_ns = self._wall.noted_ns
         return StoppedWindow(
             request=self.request,
             traces=traces,
-            hooks=tuple(name for name, trace in traces.items() if len(trace) or self.hooks[name] is not self._second),
-            began_ns=noted_ns[0],
-            ended_ns=noted_ns[-1],
+            hooks=tuple(traces),
+            began_ns=self._began_ns,
+            ended_ns=ended_ns,
             start_ns=self._start_ns,
             is_partial=self._is_partial,
-            event_times=self.event_times,
             samples=self._samples,
             sampled_from_ns=self._sampled_from_ns,
             collections=self._collections,
@@ -181,13 +177,9 @@ class Window:
         def stop(name: str) -> None:
             traces[name] = self.hooks[name].stop()
 
-        # Kineto may follow Python: it is stopped before the second hook is read out.
-        second = [name for name, hook in self.hooks.items() if hook is self._second]
-        order = [*(name for name in reversed(self.hooks) if name not in second), *second]
-        remove_second = self._second.remove if self._second is not None else None
         # The watch comes last, and leaves out what is late: Kineto may record Python code that runs here.
-        hooks = (partial(stop, name) for name in order)
-        run_all(self._stop_sampler, remove_second, *hooks, self._stop_watches)
+        hooks = (partial(stop, name) for name in reversed(self.hooks))
+        run_all(self._stop_sampler, *hooks, self._stop_watches)
         return {name: traces[name] for name in self.hooks}
 
     def _stop_watches(self) -> None:

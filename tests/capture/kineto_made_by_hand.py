@@ -1,10 +1,14 @@
-"""Events as Kineto gives them, made by hand, and how they are read."""
+"""Events as Kineto gives them, made by hand."""
 
 from types import SimpleNamespace
 from typing import Any
 
-from mtprof_nb.capture.kineto.kineto_events import KinetoColumns, read_columns
+import numpy as np
+
+from mtprof_nb.building.autograd_nodes import ForwardThreads
+from mtprof_nb.building.recorded_events import RecordedEvents
 from mtprof_nb.model.trace import ENGINE_PREFIX as ENGINE
+from mtprof_nb.model.trace import OP, SCOPE, Track
 
 
 class Event:
@@ -15,16 +19,6 @@ class Event:
 
     def __getattr__(self, name: str) -> Any:
         return lambda: self.facts.get(name, 0)
-
-
-class EventType:
-    """Unbound accessors, as the class of Kineto's events has them."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda event: getattr(event, name)()
-
-
-ACCESSORS = EventType()
 
 
 def op(name: str, start: int, end: int, number: int = -1, thread: int = 1) -> Event:
@@ -55,7 +49,28 @@ def node(name: str, start: int, end: int, number: int, made_on: int = 1, thread:
     ]
 
 
-def columns_of(*events: Event | list[Event]) -> KinetoColumns:
-    """The columns of these events."""
+def recorded(*events: Event | list[Event]) -> RecordedEvents:
+    """These events as a recorder or a file has them."""
     flat = [event for part in events for event in (part if isinstance(part, list) else [part])]
-    return read_columns(SimpleNamespace(events=lambda: flat), ACCESSORS, with_python=False, thread_names={0: "x"})
+    flat.sort(key=lambda event: (event.start_ns(), -event.duration_ns()))
+    names = list(dict.fromkeys(event.name() for event in flat))
+    numbers = sorted({event.start_thread_id() for event in flat})
+    return RecordedEvents(
+        name=np.array([names.index(event.name()) for event in flat], np.int32),
+        names=tuple(names),
+        kind=np.array([SCOPE if event.scope() == 7 else OP for event in flat], np.int8),
+        start_ns=np.array([event.start_ns() for event in flat]),
+        duration_ns=np.array([event.duration_ns() for event in flat]),
+        thread=np.array([numbers.index(event.start_thread_id()) for event in flat], np.int32),
+        threads=tuple(Track(0, "x", number=number) for number in numbers),
+        sequence_nr=np.array([event.sequence_nr() for event in flat]),
+        is_backward_node=np.array([event.scope() == 1 for event in flat]),
+        is_async=np.zeros(len(flat), np.bool_),
+    )
+
+
+def made_on(*events: Event | list[Event]) -> ForwardThreads:
+    """The threads on which the nodes of these events were made."""
+    flat = [event for part in events for event in (part if isinstance(part, list) else [part])]
+    flat.sort(key=lambda event: (event.start_ns(), -event.duration_ns()))
+    return lambda rows: np.array([flat[row].fwd_thread_id() for row in rows.tolist()], np.int64)

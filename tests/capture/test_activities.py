@@ -119,7 +119,7 @@ def test_torchs_profiler_records_the_device_that_was_chosen(name, monkeypatch):
     asked = {}
     monkeypatch.setattr(torch.autograd.profiler, "profile", lambda **options: asked.update(options))
     profile = mtp.profile(activities=["cpu", name.lower()])
-    make_profiler(torch, Request(activities=frozenset({"CPU", name})), all_threads=False, with_python=False)
+    make_profiler(torch, Request(activities=frozenset({"CPU", name})), with_python=False)
 
     assert profile.activities == {mtp.ProfilerActivity.CPU, mtp.ProfilerActivity[name]}
     assert profile.use_device == asked["use_device"] == name.lower()

@@ -3,15 +3,13 @@
 from typing import Any
 
 import numpy as np
-import pytest
 from traces import event, make_trace
 
 from mtprof_nb.analysis.costs import averaged_costs
 from mtprof_nb.analysis.memory.allocation_pairs import releases
 from mtprof_nb.building.allocator_records import held_around, innermost_events, of_recording, with_own_memory
-from mtprof_nb.capture.dispatch.cpu_allocations import with_cpu_memory
 from mtprof_nb.capture.finish import _merged
-from mtprof_nb.model.trace import OP, Allocations, Trace, Track, empty_trace
+from mtprof_nb.model.trace import OP, Allocations, Trace, empty_trace
 
 
 def records(trace: Trace) -> Allocations:
@@ -153,33 +151,6 @@ def test_nothing_is_said_of_ops_that_are_not_asked_for() -> None:
     trace = make_trace([event("mm", 0, 10), event("add", 20, 30)], [taken(5, 100)])
     before, after = held_around(trace, records(trace), np.array([True, False]))
     assert (before.tolist(), after.tolist()) == ([0, -1], [100, -1])
-
-
-@pytest.mark.parametrize("threads", [(), (Track(1, "main"),)], ids=["no thread has ops", "another thread has ops"])
-def test_cpu_memory_that_no_recorded_thread_took_is_nobodys(threads: tuple[Track, ...]) -> None:
-    trace = make_trace([event("mm", 0, 10)] if threads else [])
-    taken_elsewhere = Allocations(
-        time_ns=np.array([5]),
-        nbytes=np.array([4096]),
-        total=np.array([4096]),
-        address=np.array([8]),
-        event=np.array([-1]),
-        track=np.array([-1]),
-        device=np.array([0]),
-        device_index=np.array([0]),
-    )
-    found = with_cpu_memory(trace, taken_elsewhere, threads)
-    assert len(records(found)) == 0
-    assert found.memory_before is not None
-    assert found.memory_before.tolist() == [0] * len(trace)
-
-
-def test_ops_of_a_thread_that_kineto_did_not_listen_to_have_no_reading() -> None:
-    trace = make_trace([event("view", 0, 10), event("add", 2, 8, thread=2)])
-    nothing = Allocations.joined([])
-    found = with_cpu_memory(trace, nothing, (Track(1, "main"),))
-    assert found.memory_before is not None
-    assert found.memory_before.tolist() == [0, -1]
 
 
 def test_one_runtimes_records_are_taken_as_they_are_beside_a_hook_that_has_none() -> None:

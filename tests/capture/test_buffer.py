@@ -6,12 +6,7 @@ import numpy as np
 from recording import buffer, column, frozen, new_thread, op, scope
 
 from mtprof_nb.analysis.costs import event_costs
-from mtprof_nb.capture.buffers.autograd_links import (
-    NODE_WITHOUT_NUMBER,
-    NOT_IN_BACKWARD,
-    link_by_node,
-    link_by_sequence_nr,
-)
+from mtprof_nb.capture.buffers.autograd_links import link_by_node
 from mtprof_nb.model.trace import KINDS, PHASES, Track
 
 
@@ -220,63 +215,6 @@ def test_memory_of_devices_and_threads_is_kept_apart() -> None:
     assert found.device.tolist() == [0, 1]
 
 
-def test_a_backward_op_is_linked_by_the_number_on_the_counter_to_the_op_that_moved_it() -> None:
-    filled = buffer("counter", "node")
-    main = new_thread(filled)
-    main.first_sequence_nr = 5
-    op(main, "no node", 0, 1, 5, NOT_IN_BACKWARD)
-    op(main, "mm", 2, 3, 6, NOT_IN_BACKWARD)
-    op(main, "detach", 4, 5, 6, NOT_IN_BACKWARD)
-    op(main, "fill_", 6, 7, 7, NOT_IN_BACKWARD)
-    op(main, "sum", 8, 9, 10, NOT_IN_BACKWARD)
-    op(main, "of sum", 10, 11, 10, 9)
-    op(main, "of the copied slices", 12, 13, 10, 7)
-    op(main, "of mm", 14, 15, 10, 5)
-    op(main, "of one made before", 16, 17, 10, 4)
-    op(main, "accumulate", 18, 19, 10, NODE_WITHOUT_NUMBER)
-    trace = frozen(filled, link=link_by_sequence_nr)
-
-    assert trace.forward.tolist() == [-1] * 5 + [4, 3, 1, -1, -1]
-    assert trace.sequence_nr.tolist() == [-1, 5, -1, 6, 9, 9, 7, 5, 4, -1]
-    forward = ["other", "forward", "other", "forward", "forward"]
-    assert [PHASES[phase] for phase in trace.phase] == forward + ["backward"] * 5
-
-
-def test_a_backward_op_on_a_thread_of_its_own_finds_its_forward_op_unless_two_threads_could_have_made_it() -> None:
-    def links(*forward_threads: int) -> list[int]:
-        filled = buffer("counter", "node")
-        for thread in forward_threads:
-            op(new_thread(filled, thread), "mm", thread, thread + 5, 1, NOT_IN_BACKWARD)
-        op(new_thread(filled, 9), "of mm", 50, 55, 0, 0)
-        return frozen(filled, link=link_by_sequence_nr).forward.tolist()
-
-    assert links(1) == [-1, 0]
-    assert links(1, 2) == [-1, -1, -1]
-
-
-def test_a_node_that_its_own_thread_can_have_made_before_the_recording_is_of_no_other_thread() -> None:
-    filled = buffer("counter", "node")
-    main, other = new_thread(filled, 1), new_thread(filled, 2)
-    main.first_sequence_nr = 3
-    op(other, "exp", 0, 1, 1, NOT_IN_BACKWARD)
-    op(other, "cosh", 2, 3, 5, NOT_IN_BACKWARD)
-    op(main, "of an older node", 4, 5, 3, 0)
-    op(main, "of the other thread's", 6, 7, 3, 3)
-
-    assert frozen(filled, link=link_by_sequence_nr).forward.tolist() == [-1, -1, -1, 1]
-
-
-def test_of_two_threads_that_used_the_same_number_the_backwards_own_is_right() -> None:
-    filled = buffer("counter", "node")
-    first, second = new_thread(filled, 1), new_thread(filled, 2)
-    op(first, "mm", 0, 1, 1, NOT_IN_BACKWARD)
-    op(second, "mm", 2, 3, 1, NOT_IN_BACKWARD)
-    op(second, "of mm", 4, 5, 1, 0)
-    op(first, "of mm", 6, 7, 1, 0)
-
-    assert frozen(filled, link=link_by_sequence_nr).forward.tolist() == [-1, -1, 1, 0]
-
-
 def test_a_node_belongs_to_the_op_that_ended_last_before_it_or_that_it_was_made_in() -> None:
     filled = buffer()
     main = new_thread(filled)
@@ -337,19 +275,3 @@ def test_operations_and_modules_of_ops_are_columns() -> None:
     assert trace.flops.tolist() == [48, -1, -1]
     assert trace.module is not None
     assert (trace.module.tolist(), trace.modules) == ([0, 0, -1], ("Net.a",))
-
-
-def test_of_several_nodes_between_two_ops_the_first_two_are_of_a_write_and_the_others_of_the_second() -> None:
-    def makers(first: str, counter: int) -> list[int]:
-        filled = buffer("counter", "node")
-        main = new_thread(filled)
-        op(main, first, 0, 1, 1, NOT_IN_BACKWARD)
-        op(main, "aten.cosh.default", 2, 3, counter, NOT_IN_BACKWARD)
-        for number in range(counter):
-            op(main, "of a node", 10 + number, 11 + number, counter, number)
-        return frozen(filled, link=link_by_sequence_nr).forward[2:].tolist()
-
-    assert makers("aten.copy_.default", 2) == [0, 1]
-    assert makers("aten.copy_.default", 3) == [0, 0, 0]
-    assert makers("aten.copy_.default", 4) == [0, 0, 0, 1]
-    assert makers("aten.mul.Tensor", 3) == [0, 1, 1]

@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtprof_nb.capture.kineto import busy_threads as other_threads
-from mtprof_nb.capture.kineto import own_python
 from mtprof_nb.capture.samples import python_stacks as stacks
 
 
@@ -94,12 +92,8 @@ def test_a_package_inside_the_folder_of_the_standard_library_is_not_part_of_it(
 ) -> None:
     file = str(Path(sysconfig.get_path("stdlib"), *parts))
     assert stacks.is_standard_library(file) is is_standard
-    assert other_threads._waits(file) is is_standard
-    assert own_python.is_serving_name(f"{file}(3): run") is is_standard
 
 
 def test_a_folder_that_begins_like_another_is_not_that_folder() -> None:
-    standard, package = sysconfig.get_path("stdlib"), str(Path(stacks.__file__).parents[2])
+    standard = sysconfig.get_path("stdlib")
     assert not stacks.is_standard_library(str(Path(f"{standard}t", "queue.py")))
-    assert own_python.is_own_name(f"{Path(package, 'profiler.py')}(3): start")
-    assert not own_python.is_own_name(f"{Path(f'{package}_of_mine', 'train.py')}(3): start")

@@ -1,16 +1,18 @@
 """Our averages of recordings with devices beside torch's own, of the same events, shaped as Kineto gives them."""
 
+import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kineto_made_by_hand import ACCESSORS, Event
+from kineto_made_by_hand import Event
 
-from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
 from mtprof_nb.model.trace import ENGINE_PREFIX, PHASES, Trace
+from mtprof_nb.reading import read
 from mtprof_nb.tables.averages import key_averages
 from mtprof_nb.tables.events import Events
+from tests.reading.chrome_files import written
 
 torch = pytest.importorskip("torch")
 from torch.autograd import DeviceType  # noqa: E402
@@ -102,7 +104,7 @@ def training_step() -> list[Event]:
         on_host("aten::mm", 210, 280, 11, **engine),
         launch(220, 76, 11, **engine),
         on_device("gemm", 765, 1_500, 76, 11),
-        on_host("nccl:all_reduce", 310, 400, 12),
+        scope("nccl:all_reduce", 310, 400, 12),
         launch(320, 77, 12),
         on_device("ncclDevKernel_AllReduce", 1_400, 1_900, 77, 12, device_resource_id=20),
         # A graph that no op launched.
@@ -113,12 +115,33 @@ def training_step() -> list[Event]:
     ]
 
 
-def ours(events: list[Event], devices: frozenset[str] = frozenset({"CUDA"})) -> Trace:
-    results = SimpleNamespace(events=lambda: events, trace_start_ns=lambda: 1)
-    c = SimpleNamespace(
-        _autograd=SimpleNamespace(_KinetoEvent=ACCESSORS), _get_privateuse1_backend_name=lambda: "privateuseone"
-    )
-    return build_trace(results, SimpleNamespace(_C=c), Request(activities=devices | {"CPU"}), Noted())
+def ours(events: list[Event], devices: str = "") -> Trace:
+    """The trace of these events, exported as Kineto exports them; `devices` begins categories."""
+    with tempfile.TemporaryDirectory() as folder:
+        return read(written(Path(folder), [_exported(event, devices) for event in events]))
+
+
+def _exported(event: Event, devices: str) -> dict[str, Any]:
+    kind, on_cpu = event.activity_type(), event.device_type() == DeviceType.CPU
+    is_linked = kind not in ("cpu_op", "user_annotation")
+    arguments = {"External id": event.linked_correlation_id() if is_linked else event.correlation_id()}
+    if is_linked:
+        arguments["correlation"] = event.correlation_id()
+    if event.sequence_nr() >= 0:
+        arguments |= {"Sequence number": event.sequence_nr(), "Fwd thread id": event.fwd_thread_id()}
+    category = kind if not is_linked or not devices else devices + kind.removeprefix("gpu_").removeprefix("cuda_")
+    return {
+        "ph": "X",
+        "cat": category,
+        "name": event.name(),
+        "pid": event.device_index(),
+        "tid": event.device_resource_id(),
+        "ts": event.start_ns() / 1_000,
+        "dur": event.duration_ns() / 1_000,
+        "args": arguments
+        if on_cpu
+        else {**arguments, "device": event.device_index(), "stream": event.device_resource_id()},
+    }
 
 
 def torchs(events: list[Event], use_device: str = "cuda") -> EventList:
@@ -193,8 +216,8 @@ def test_rows_of_other_devices_equal_torchs(device: str, ours_is: str) -> None:
     for event in events:
         if event.facts["device_type"] != DeviceType.CPU:
             event.facts["device_type"] = getattr(DeviceType, device)
-    name = "NPU" if device == "PrivateUse1" else device
-    mine, theirs = key_averages(ours(events, frozenset({name}))), torchs(events, device.lower()).key_averages()
+    prefix = device.lower() + "_"
+    mine, theirs = key_averages(ours(events, prefix)), torchs(events, device.lower()).key_averages()
 
     assert rows_of(mine, "count", *TIMES) == rows_of(theirs, "count", *TIMES)
     assert {row.use_device for row in mine} == {ours_is}
@@ -205,7 +228,7 @@ def test_on_mtia_an_op_has_the_time_of_its_kernels_which_torch_leaves_out() -> N
         on_host("aten::mm", 0, 10, 1),
         on_device("gemm", 20, 50, 70, 1, activity_type="mtia_ccp_events", device_type=DeviceType.MTIA),
     ]
-    mine, theirs = key_averages(ours(events, frozenset({"MTIA"}))), torchs(events, "mtia").key_averages()
+    mine, theirs = key_averages(ours(events)), torchs(events, "mtia").key_averages()
 
     assert {row.key: row.device_time_total for row in mine} == {"aten::mm": 30, "gemm": 30}
     assert {row.key: row.device_time_total for row in theirs} == {"aten::mm": 0, "gemm": 30}

@@ -20,7 +20,7 @@ from mtprof_nb.model.trace import Columns, Frame, StackInterner, Trace, Unrecord
 
 class FixedClock(Clock):
     def __init__(self) -> None:
-        self.offset_ns = 1_000
+        self.offset_ns = 1_010
 
 
 def stopped(**traces: Trace) -> StoppedWindow:
@@ -28,16 +28,14 @@ def stopped(**traces: Trace) -> StoppedWindow:
         request=Request(clock=FixedClock(), max_events=3, trace_id="T"),
         traces=traces,
         hooks=tuple(traces),
-        began_ns=0,
-        ended_ns=90,
+        began_ns=10,
+        ended_ns=100,
         start_ns=5,
         is_partial=False,
-        # Events follow a clock that is 10 ns ahead of the session's.
-        event_times=lambda moments: np.asarray(moments) + 10,
     )
 
 
-NO_STEPS = [(0, 0)]
+NO_STEPS = [(0, 10)]
 FULL = "max_events=3 was reached; raise max_events, or use a schedule"
 
 
@@ -53,7 +51,7 @@ def test_a_scope_that_is_cut_at_the_end_comes_after_the_longer_one_that_began_wi
 def test_all_that_is_known_of_a_recording_is_in_its_trace() -> None:
     window = stopped(kineto=make_trace([event("a", 20, 30), event("open", 40, 500, kind="scope")]))
 
-    trace = finish(window, [(3, 0), (4, 25)], [], label="cell", metadata={"key": "1"})
+    trace = finish(window, [(3, 10), (4, 35)], [], label="cell", metadata={"key": "1"})
 
     assert (trace.began_ns, trace.ended_ns, trace.windows) == (10, 100, ((10, 100),))
     assert (trace.label, trace.trace_id, trace.hooks, dict(trace.metadata)) == ("cell", "T", ("kineto",), {"key": "1"})
@@ -65,7 +63,7 @@ def test_all_that_is_known_of_a_recording_is_in_its_trace() -> None:
 def test_events_after_a_loop_over_steps_have_the_number_that_follows_and_no_step_begins() -> None:
     rows = [event("a", 20, 30), event("b", 40, 50), event("rest", 70, 80)]
 
-    trace = finish(stopped(kineto=make_trace(rows)), [(3, 0), (4, 25), (NO_STEP, 50)], [])
+    trace = finish(stopped(kineto=make_trace(rows)), [(3, 10), (4, 35), (NO_STEP, 60)], [])
 
     assert trace.step.tolist() == [3, 4, 5]
     assert trace.step_starts == ((15, 3), (35, 4), (60, -1))
@@ -129,7 +127,7 @@ def test_a_recording_that_was_full_ends_at_that_moment_in_every_respect(monkeypa
     collections = WatchedCollections(collected, collected + 6, np.ones(2, np.int64), np.zeros(2, np.int8))
     window = replace(stopped(native=recorded), samples=samples, collections=collections)
 
-    trace = finish(window, [(0, 0), (1, 30), (2, 70)], [])
+    trace = finish(window, [(0, 10), (1, 40), (2, 80)], [])
 
     assert [trace.names[name] for name in trace.name] == ["around", "running", "kernel"]
     assert trace.end_ns.tolist() == [60, 60, 60]
@@ -169,9 +167,9 @@ def test_a_recording_that_was_full_only_after_its_end_is_whole() -> None:
 @pytest.mark.parametrize(
     ("steps", "starts"),
     [
-        ([(0, 0)], ()),
-        ([(0, -50), (1, 20), (2, 40)], ((15, 0), (30, 1), (50, 2))),
-        ([(0, -90), (6, -50), (7, 20), (8, 95)], ((15, 6), (30, 7))),
+        ([(0, 10)], ()),
+        ([(0, -40), (1, 30), (2, 50)], ((15, 0), (30, 1), (50, 2))),
+        ([(0, -80), (6, -40), (7, 30), (8, 105)], ((15, 6), (30, 7))),
     ],
 )
 def test_steps_begin_when_they_were_marked_and_the_first_with_the_program(

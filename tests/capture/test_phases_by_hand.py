@@ -1,19 +1,18 @@
 """Which ops are forward, on hand-made events: every number on autograd's counter is known."""
 
 import numpy as np
-from kineto_made_by_hand import ACCESSORS, Event, columns_of, node, op, scope
+from kineto_made_by_hand import Event, made_on, node, op, recorded, scope
 
 from mtprof_nb.building.autograd_nodes import link
 from mtprof_nb.building.phases import settled
 from mtprof_nb.building.thread_intervals import ThreadIntervals
-from mtprof_nb.capture.kineto.kineto_events import forward_threads
 from mtprof_nb.model.trace import BACKWARD, FORWARD, OPTIMIZER, OTHER, PHASES
 
 
 def phases(*events: Event | list[Event], counter: int = 0) -> dict[str, str]:
     """Phases by name; `counter` is autograd's next number as the recording ended."""
-    columns = columns_of(*events)
-    found = link(columns, forward_threads(columns, ACCESSORS), {0: counter})
+    columns = recorded(*events)
+    found = link(columns, made_on(*events), {0: counter})
     return {columns.names[name]: PHASES[phase] for name, phase in zip(columns.name, found.phase, strict=True)}
 
 
@@ -64,7 +63,7 @@ def test_a_loaders_ops_are_other_and_an_optimizers_its_own() -> None:
 
 
 def test_of_a_step_and_a_backward_pass_the_inner_one_counts() -> None:
-    columns = columns_of(
+    events = (
         op("mm", 0, 10, 5),
         scope("Optimizer.step#Outer.step", 20, 200),
         node("MmBackward0", 30, 100, 5),
@@ -76,7 +75,8 @@ def test_of_a_step_and_a_backward_pass_the_inner_one_counts() -> None:
         op("of node again", 92, 95),
         op("of outer step", 110, 120),
     )
-    found = link(columns, forward_threads(columns, ACCESSORS))
+    columns = recorded(*events)
+    found = link(columns, made_on(*events))
     names = [columns.names[name] for name in columns.name]
     phase = dict(zip(names, (PHASES[one] for one in found.phase), strict=True))
     forward = dict(zip(names, found.forward.tolist(), strict=True))

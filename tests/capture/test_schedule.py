@@ -79,7 +79,7 @@ def test_a_step_within_a_window_makes_no_map_of_transitions(monkeypatch):
     made = []
     whole = profiler.transitions
     monkeypatch.setattr(profiler, "transitions", lambda **calls: made.append(1) or whole(**calls))
-    with profiler.profile(hook="dispatch") as prof:
+    with profiler.profile(hook="kineto") as prof:
         made.clear()
         for _ in range(5):
             prof.step()

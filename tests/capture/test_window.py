@@ -6,35 +6,43 @@ from types import ModuleType
 import pytest
 
 import mtprof_nb as mtp
+from mtprof_nb.capture import window as windows
 from mtprof_nb.capture.buffers.scopes_hook import ScopesHook
 from mtprof_nb.capture.hook import Request
 from mtprof_nb.capture.registry import HOOK_KINDS, HookKind
 from mtprof_nb.capture.window import Window
-from mtprof_nb.errors import HookError
+from mtprof_nb.errors import HookError, MtprofWarning
 from mtprof_nb.model.trace import Trace, empty_trace
 
 
-def test_hook_dispatch_is_named_though_it_recorded_nothing() -> None:
+def test_a_hook_is_named_though_it_recorded_nothing() -> None:
     pytest.importorskip("torch")
-    with mtp.profile(hook="dispatch") as prof:
+    with mtp.profile(hook="kineto") as prof:
         pass
-    assert prof.trace.hooks == ("dispatch",)
+    assert prof.trace.hooks == ("kineto",)
 
 
 def test_every_hook_that_was_asked_for_is_named_though_none_recorded_anything() -> None:
     pytest.importorskip("torch")
-    window = Window("dispatch", Request())
+    window = Window("kineto", Request())
     window.hooks = {"scopes": ScopesHook(window.request), **window.hooks}
     window.start()
 
-    assert window.stop().hooks == ("scopes", "dispatch")
+    assert window.stop().hooks == ("scopes", "kineto")
 
 
-def test_following_other_threads_that_had_no_op_is_no_hook_of_the_recording() -> None:
-    torch = pytest.importorskip("torch")
-    with mtp.profile(hook="kineto", profile_memory=True) as prof:
-        torch.ones(2)
-    assert prof.trace.hooks == ("kineto",)
+def test_what_is_missing_without_the_recorder_is_said_once_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setenv("MTPROF_RECORDER", "off")
+    monkeypatch.setattr(windows, "_has_warned", False)
+    Window("auto", Request())  # the recorder was switched off on purpose
+    monkeypatch.setattr(windows, "is_switched_off", lambda: False)
+    monkeypatch.setattr(windows, "why_not", lambda: "there is no compiler")
+    Window("kineto", Request())
+
+    with pytest.warns(MtprofWarning, match=r"by torch.profiler .*no compiler.*run: python -m mtprof_nb build"):
+        Window("auto", Request())
+    Window("auto", Request())
 
 
 class FailsHalfWay(ScopesHook):

@@ -73,7 +73,7 @@ def test_no_flags_are_the_defaults_of_the_profile() -> None:
 def test_every_flag_is_read() -> None:
     line = (
         "--with-stack --record-shapes --profile-memory --with-flops --with-modules --activities cpu,cuda "
-        "--hook dispatch --schedule wait=1,warmup=2,active=3,repeat=4 --max-events 10 --name 'a b' -o prof -r -q "
+        "--hook kineto --schedule wait=1,warmup=2,active=3,repeat=4 --max-events 10 --name 'a b' -o prof -r -q "
         "-s cpu_time_total -l 7 -D t.json.gz -T t.txt --show-all -H p.html --against before -h"
     )
 
@@ -84,7 +84,7 @@ def test_every_flag_is_read() -> None:
         with_flops=True,
         with_modules=True,
         activities=("CPU", "CUDA"),
-        hook="dispatch",
+        hook="kineto",
         schedule={"wait": 1, "warmup": 2, "active": 3, "repeat": 4},
         max_events=10,
         name="a b",
@@ -142,7 +142,7 @@ def test_a_backslash_is_part_of_a_file_name() -> None:
         ("-l -1", "'-1' is not a count", "from 1 up"),
         ("--max-events 1.5", "'1.5' is not a count", "from 1 up"),
         ("-s speed", "no column 'speed'", "self_cpu_time_total"),
-        ("--hook kinetto", "unknown hook 'kinetto'", "kineto, dispatch, mindtorch_v2, candle"),
+        ("--hook kinetto", "unknown hook 'kinetto'", "kineto, mindtorch_v2, candle"),
         ("--activities cpu,tpu", "unknown activity 'tpu'", "supported here are CPU"),
         ("--schedule often", "'often' is not a schedule", "wait=1,warmup=1,active=3"),
         ("--schedule wait=x,active=1", "is not a schedule", "wait=1,warmup=1,active=3"),

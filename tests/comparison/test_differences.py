@@ -124,7 +124,7 @@ def test_times_of_recordings_with_different_flags_are_not_judged() -> None:
 
 def test_ops_that_only_one_of_two_hooks_records_are_left_out() -> None:
     before = run(("aten::linear", 5), ("aten::mm", 100), hooks=("kineto",))
-    after = run(("aten::mm", 100), ("aten::mm", 100), hooks=("dispatch",))
+    after = run(("aten::mm", 100), ("aten::mm", 100), hooks=("native",))
 
     assert [(each.name, each.change) for each in op_differences(sides(before, after))] == [("aten::mm", "")]
 

@@ -19,10 +19,10 @@ def test_recordings_that_were_made_alike_have_no_notes() -> None:
 
 
 def test_different_hooks_are_named() -> None:
-    two = sides(run(MM, hooks=("kineto",)), run(MM, hooks=("dispatch",)))
+    two = sides(run(MM, hooks=("kineto",)), run(MM, hooks=("native",)))
 
     assert two.notes() == [
-        "Hooks differ (a: kineto; b: dispatch): rows of one side alone are left out, and counts and times not judged."
+        "Hooks differ (a: kineto; b: native): rows of one side alone are left out, and counts and times not judged."
     ]
     assert two.why_incomparable == "the two sides were recorded by different hooks"
 

@@ -80,7 +80,7 @@ def test_the_file_ends_as_kinetos_does(tmp_path: Path) -> None:
 
 def test_an_overload_that_kineto_was_asked_for_is_part_of_the_name_as_kineto_writes_it(tmp_path: Path) -> None:
     rows = [event("aten::add", 0, 10, overload="Tensor"), event("aten::add", 20, 30), event("aten::mm", 40, 50)]
-    for hook, expected in (("kineto", "aten::add.Tensor"), ("dispatch", "aten::add")):
+    for hook, expected in (("kineto", "aten::add.Tensor"), ("native", "aten::add")):
         Finished(make_trace(rows, hooks=(hook,))).export_chrome_trace(tmp_path / "trace.json")
         written = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
         assert [one["name"] for one in written if one.get("cat") == "cpu_op"] == [expected, "aten::add", "aten::mm"]

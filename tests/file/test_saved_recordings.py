@@ -62,7 +62,7 @@ def full_trace() -> Trace:
         make_trace(rows, allocations, pid=7, rank=1, host="node1", metadata={"seed": "3"}, label="Cell [3]"),
         recorded=Recorded(True, True, True, True, False),
         windows=((1, 2), (3, 4)),
-        hooks=("kineto", "dispatch"),
+        hooks=("kineto", "candle"),
         trace_id="ABC",
         notes=("2 events were not understood",),
         lines_note="some lines are missing",

@@ -164,12 +164,12 @@ def test_a_recording_that_cannot_be_finished_is_told_in_one_line(kernel: Kernel)
     kernel.run(
         "import mtprof_nb.capture.kineto.kineto_hook as kineto\n"
         "def broken(*args, **options):\n    raise RuntimeError('no trace')\n"
-        "true_build, kineto.build_trace = kineto.build_trace, broken"
+        "true_build, kineto.exported_trace = kineto.exported_trace, broken"
     )
     try:
         ran = kernel.run(f"%%mtprofile --hook kineto\n{OPS}\n5")
     finally:
-        kernel.run("kineto.build_trace = true_build")
+        kernel.run("kineto.exported_trace = true_build")
 
     assert (ran.status, ran.result, ran.panels, ran.traceback) == ("ok", "5", [], "")
     assert ran.stderr.startswith("mtprof_nb: the recording could not be finished (RuntimeError: no trace)")

@@ -228,9 +228,9 @@ def test_frames_of_ipython_are_shown_where_all_is_asked_for(kernel: Kernel) -> N
 
 
 def test_the_other_hook_is_used_where_it_is_named(kernel: Kernel) -> None:
-    kernel.run(f"%%mtprofile --hook dispatch -q\n{OPS}")
+    kernel.run(f"%%mtprofile --hook kineto -q\n{OPS}")
 
-    assert kernel.last("prof.trace.hooks") == ("dispatch",)
+    assert kernel.last("prof.trace.hooks") == ("kineto",)
     assert "aten::mm" in kernel.ops()
 
 

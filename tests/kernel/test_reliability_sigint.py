@@ -44,7 +44,7 @@ def test_interrupts_at_random_moments_leave_a_kernel_that_answers_and_profiles(
 ) -> None:
     lot = random.Random(8)
     fates: dict[str, int] = {}
-    cells = [CELL.format(flags=flags) for flags in ("", "--with-stack", "--hook dispatch")]
+    cells = [CELL.format(flags=flags) for flags in ("", "--with-stack", "--hook kineto")]
     took: dict[str, float] = {}
     for cell in (*cells, *cells):
         began = time.monotonic()

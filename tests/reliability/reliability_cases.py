@@ -20,8 +20,6 @@ PACKAGE = Path(mtp.__file__).parent
 RECORDINGS: list[dict[str, Any]] = [
     {"hook": "kineto"},
     {"hook": "kineto", **EVERY_FLAG},
-    {"hook": "dispatch"},
-    {"hook": "dispatch", **EVERY_FLAG},
     *([{"hook": "native"}, {"hook": "native", **EVERY_FLAG}] if why_not() is None else []),
 ]
 IDS = [f"{one['hook']}{'-every-flag' if len(one) > 1 else ''}" for one in RECORDINGS]

@@ -46,7 +46,7 @@ def _run(ip: Any, flags: str, line: int, cell: str = CELL) -> int:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("flags", ["", "--hook dispatch", "-q"])
+@pytest.mark.parametrize("flags", ["", "--hook kineto", "-q"])
 def test_an_interrupt_before_any_line_of_the_magic_leaves_nothing(
     ip: Any, flags: str, rounds: Callable[[int, int], int]
 ) -> None:
@@ -69,7 +69,7 @@ def test_an_interrupt_before_any_line_of_the_magic_leaves_nothing(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("flags", ["--with-stack", "--hook dispatch", "-q"])
+@pytest.mark.parametrize("flags", ["--with-stack", "--hook kineto", "-q"])
 def test_a_traceback_is_never_drawn_while_a_profile_records(
     ip: Any, flags: str, rounds: Callable[[int, int], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,7 +86,7 @@ def test_a_traceback_is_never_drawn_while_a_profile_records(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("flags", ["", "--hook dispatch", "-q"])
+@pytest.mark.parametrize("flags", ["", "--hook kineto", "-q"])
 def test_an_interrupt_before_any_line_of_a_statement_ends_the_cell(
     ip: Any, flags: str, rounds: Callable[[int, int], int]
 ) -> None:

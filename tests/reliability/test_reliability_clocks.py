@@ -7,17 +7,11 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from recording import EVERY_FLAG
-from reliability_cases import names
 
-import mtprof_nb as mtp
 from mtprof_nb.capture.clock import Clock
-from mtprof_nb.capture.hook import Request
-from mtprof_nb.capture.kineto.kineto_build import Noted, build_trace
 
 torch = pytest.importorskip("torch")
 HOUR_NS = 3_600 * 10**9
@@ -32,20 +26,6 @@ def test_the_clock_of_a_session_never_goes_back(monkeypatch: pytest.MonkeyPatch,
     readings = [before, *(clock.now_ns() for _ in range(1000))]
     assert all(first <= second for first, second in pairwise(readings))
     assert readings[-1] - before < HOUR_NS // 2
-
-
-@pytest.mark.parametrize("jump_ns", [-HOUR_NS, HOUR_NS])
-def test_what_python_measures_does_not_follow_the_wall_clock(monkeypatch: pytest.MonkeyPatch, jump_ns: int) -> None:
-    x, true_time = torch.ones(2), time.time_ns
-    with mtp.profile(hook="dispatch") as prof:
-        torch.sin(x)
-        mtp.step()
-        monkeypatch.setattr(time, "time_ns", lambda: true_time() + jump_ns)
-        torch.cos(x)
-    trace = prof.trace
-    assert list(zip(names(prof), trace.step.tolist(), strict=True)) == [("aten::sin", 0), ("aten::cos", 1)]
-    assert (trace.duration_ns >= 0).all()
-    assert 0 <= trace.ended_ns - trace.began_ns < HOUR_NS // 2
 
 
 #: Sets the system's clock, as this process sees it, in the middle of a recording of six steps of 100 ms and more.
@@ -105,8 +85,8 @@ def faked_time(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("hook", "flags"),
-    [("kineto", {}), ("kineto", EVERY_FLAG), ("dispatch", EVERY_FLAG)],
-    ids=["kineto", "kineto-every-flag", "dispatch-every-flag"],
+    [("kineto", {}), ("kineto", EVERY_FLAG)],
+    ids=["kineto", "kineto-every-flag"],
 )
 @pytest.mark.parametrize("jump", ["+1h", "-1h"])
 def test_a_system_clock_that_is_set_during_a_recording_leaves_order_and_durations(
@@ -120,75 +100,8 @@ def test_a_system_clock_that_is_set_during_a_recording_leaves_order_and_duration
     assert seen["shortest"] >= 0
     assert seen["inside"]
     assert 0.6 <= seen["window_s"] < 1800
-    if hook == "kineto" and jump == "-1h":
-        assert any(
-            "clock was set by -3,600.0 s" in one and "durations and stacks are lost" in one for one in seen["warnings"]
-        )
-        assert seen["durations"] == [0] * 6
+    if jump == "-1h":
+        assert any("clock was set back" in one and "durations" in one for one in seen["warnings"])
     else:
         bounds = zip(seen["durations"], seen["between"], strict=True)
         assert all(0.5 * inside < duration < 1.5 * around for duration, (inside, around) in bounds), seen
-    if hook == "dispatch":
-        assert seen["steps"] == list(range(6))
-        (warned,) = (one for one in seen["warnings"] if "clock was set" in one)
-        assert "CPU memory may be attributed to a neighbouring op" in warned
-    elif jump == "+1h":
-        assert any("clock was set by +3,600.0 s meanwhile: times were put right" in one for one in seen["warnings"])
-
-
-class Recorded:
-    """One event as Kineto gives it."""
-
-    def __init__(self, name: str, start_ns: int, duration_ns: int) -> None:
-        self._name, self._start_ns, self._duration_ns = name, start_ns, duration_ns
-
-    def name(self) -> str:
-        return self._name
-
-    def start_ns(self) -> int:
-        return self._start_ns
-
-    def duration_ns(self) -> int:
-        return self._duration_ns % 2**64
-
-    def start_thread_id(self) -> int:
-        return 1
-
-    end_thread_id = fwd_thread_id = device_resource_id = start_thread_id
-
-    def device_type(self) -> Any:
-        return SimpleNamespace(name="CPU")
-
-    def scope(self) -> int:
-        return 0
-
-    def sequence_nr(self) -> int:
-        return -1
-
-    def is_async(self) -> bool:
-        return False
-
-
-RUNTIME: Any = SimpleNamespace(
-    _C=SimpleNamespace(
-        _autograd=SimpleNamespace(_KinetoEvent=Recorded), _get_privateuse1_backend_name=lambda: "privateuseone"
-    )
-)
-
-
-def test_kineto_s_own_times_may_be_wrong_and_the_trace_is_ordered_and_never_negative() -> None:
-    events = [Recorded("aten::b", 200, -150), Recorded("aten::a", 100, 50), Recorded("aten::c", 300, 0)]
-    results = SimpleNamespace(events=lambda: events, trace_start_ns=lambda: 100)
-    trace = build_trace(results, RUNTIME, Request(), Noted())
-    assert [trace.names[name] for name in trace.name] == ["aten::a", "aten::b", "aten::c"]
-    assert trace.start_ns.tolist() == [100, 200, 300]
-    assert trace.duration_ns.tolist() == [50, 0, 0]
-
-
-def test_what_another_thread_was_just_beginning_is_left_out() -> None:
-    second = 10**9
-    events = [Recorded("aten::a", 9_000 * second, 50), Recorded("aten::b", 5 * second, 9_000 * second)]
-    events += [Recorded("aten::c", 2**64 - 1, 0)]
-    results = SimpleNamespace(events=lambda: events, trace_start_ns=lambda: 9_000 * second)
-    trace = build_trace(results, RUNTIME, Request(), Noted())
-    assert [trace.names[name] for name in trace.name] == ["aten::a"]

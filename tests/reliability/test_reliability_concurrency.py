@@ -77,7 +77,8 @@ def test_a_thread_that_outlives_the_recording_is_left_alone(recording: dict[str,
         proceed.set()
         thread.join()
         assert results == [(2,)]
-        assert ("aten::sin" in names(prof), "aten::cos" in names(prof)) == (True, False)
+        # Without the recorder, other threads are not recorded.
+        assert ("aten::sin" in names(prof), "aten::cos" in names(prof)) == (recording["hook"] == "native", False)
     assert_next_profile_is_complete(**recording)
 
 

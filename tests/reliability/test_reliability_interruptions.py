@@ -25,14 +25,9 @@ from reliability_cases import (
 
 import mtprof_nb as mtp
 from mtprof_nb.capture import finish, window
-from mtprof_nb.capture.dispatch import dispatch_hook as dispatch
-from mtprof_nb.capture.dispatch import thread_follower as threads
-from mtprof_nb.capture.dispatch import unfollowed_threads
 from mtprof_nb.capture.interrupts import interrupts_held_back, threads_without_signals
-from mtprof_nb.capture.kineto import event_cap
+from mtprof_nb.capture.kineto import exported_trace
 from mtprof_nb.capture.kineto import kineto_hook as kineto
-from mtprof_nb.capture.kineto import new_thread_stacks as thread_stacks
-from mtprof_nb.capture.kineto import tensor_operators as operators
 
 torch = pytest.importorskip("torch")
 KINETO = torch.autograd.profiler.profile
@@ -133,23 +128,12 @@ def test_an_alarm_before_any_line_that_starts_or_stops_the_recorder_leaves_nothi
 
 STEPS: list[tuple[str, Any, str]] = [
     *(("kineto", KINETO, step) for step in ("_prepare_trace", "_start_trace", "__exit__")),
-    ("kineto", kineto, "build_trace"),
-    ("kineto", kineto.KinetoHook, "_note_thread_names"),
-    ("kineto", event_cap.EventCap, "start"),
-    ("kineto", event_cap.EventCap, "stop"),
-    ("kineto", operators.TensorOperators, "install"),
-    ("kineto", operators.TensorOperators, "remove"),
-    ("kineto", thread_stacks.ThreadStacks, "install"),
-    ("kineto", thread_stacks.ThreadStacks, "remove"),
-    *((hook, threads.ThreadFollower, step) for hook in ("kineto", "dispatch") for step in ("install", "remove")),
-    ("dispatch", unfollowed_threads.UnfollowedThreads, "start"),
-    ("dispatch", unfollowed_threads.UnfollowedThreads, "stop"),
-    ("dispatch", dispatch.DispatchHook, "_push"),
-    ("dispatch", dispatch, "freeze"),
-    ("dispatch", KINETO, "_start_trace"),
-    *((hook, finish, "merge") for hook in ("kineto", "dispatch")),
-    *((hook, window.Window, "prepare") for hook in ("kineto", "dispatch")),
-    *((hook, finish, "mark_interleaved") for hook in ("kineto", "dispatch")),
+    ("kineto", kineto, "exported_trace"),
+    ("kineto", exported_trace, "read"),
+    ("kineto", exported_trace.Noted, "note"),
+    ("kineto", finish, "merge"),
+    ("kineto", window.Window, "prepare"),
+    ("kineto", finish, "mark_interleaved"),
 ]
 
 
@@ -170,8 +154,7 @@ def test_a_step_of_start_or_stop_that_fails_is_told_and_leaves_nothing(
             true_step(*args, **kwargs)
         raise error("injected")
 
-    # With memory Kineto does not listen to other threads, whose stacks nobody needs then.
-    flags = {"with_stack": True, "profile_memory": owner is not thread_stacks.ThreadStacks}
+    flags = {"with_stack": True, "profile_memory": True}
     with nothing_left(), monkeypatch.context() as patch:
         patch.setattr(owner, step, fail)
         with pytest.raises(error, match="injected"), mtp.profile(hook=hook, **flags):
@@ -305,44 +288,13 @@ def test_a_failure_to_finish_is_a_warning_beside_the_users_exception(monkeypatch
     def broken(*_: Any) -> Any:
         raise RuntimeError("no trace")
 
-    monkeypatch.setattr(kineto, "build_trace", broken)
+    monkeypatch.setattr(kineto, "exported_trace", broken)
     prof = mtp.profile(hook="kineto")
     with warnings.catch_warnings(record=True) as caught, pytest.raises(ZeroDivisionError), prof:  # noqa: PT012
         warnings.simplefilter("always")
         work()
         1 / 0  # noqa: B018
     assert [str(one.message) for one in caught] == ["the profiler could not finish: no trace"]
-
-
-@pytest.mark.filterwarnings("ignore::mtprof_nb.errors.MtprofWarning")
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_recording_that_cannot_be_read_out_at_its_limit_spoils_no_op(
-    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = []
-
-    def broken(*_: Any) -> Any:
-        calls.append(1)
-        raise error("at the limit")
-
-    monkeypatch.setattr(kineto, "build_trace", broken)
-    done: list[int] = []
-
-    def run() -> None:
-        x = torch.ones(2)
-        for _ in range(3_000_000):
-            torch.add(x, x)
-            if calls and error is RuntimeError:
-                break
-        done.append(1)
-
-    # In a function: right in the block, Python 3.13.0 lets an interrupt at the end of a round skip every `__exit__`.
-    with nothing_left(), pytest.raises(error), mtp.profile(hook="kineto", max_events=20_000):
-        run()
-    # Only an interrupt may leave the loop.
-    assert (len(calls), len(done)) == (1, 1 if error is RuntimeError else 0)
-    monkeypatch.undo()
-    assert_next_profile_is_complete()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux tells which signals a thread blocks")

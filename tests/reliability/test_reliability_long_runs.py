@@ -109,7 +109,7 @@ def test_a_profile_that_is_dropped_frees_its_trace(recording: dict[str, Any]) ->
     prof.key_averages().table()
     kept = [weakref.ref(prof), weakref.ref(prof.trace)]
     del prof
-    with mtp.profile(hook="dispatch"):  # `last()` holds one profile, and no more
+    with mtp.profile(hook="kineto"):  # `last()` holds one profile, and no more
         pass
     gc.collect()
     assert [one() for one in kept] == [None, None]

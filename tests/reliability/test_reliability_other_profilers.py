@@ -78,37 +78,7 @@ def test_a_profile_function_stays_in_its_place(of_threads: bool) -> None:
     finally:
         place.setprofile(None)
     assert seen == (["first"] if of_threads else ["second"])
-    assert names(prof).count("aten::mm") == 2
-
-
-def stacks_with_cprofile_inside() -> list[list[str]]:
-    """The stacks of two ops, between which cProfile was started; it has seen every call since."""
-    profiler = cProfile.Profile()
-    with mtp.profile(hook="kineto", with_stack=True) as prof:
-        first()
-        profiler.enable()
-        second()
-    second()
-    profiler.disable()
-    assert calls_of(profiler) == {"second": 2}
-    return [event.stack for event in prof.events() if event.name == "aten::mm"]
-
-
-@pytest.mark.skipif(not CPROFILE_TAKES_THE_SLOT, reason="both profilers have places of their own")
-def test_cprofile_started_inside_works_and_no_op_is_given_a_line_that_was_not_running() -> None:
-    with pytest.warns(mtp.MtprofWarning, match="another profiler of Python was started meanwhile"):
-        stacks = stacks_with_cprofile_inside()
-    assert len(stacks) == 2
-    assert stacks[0][0].endswith(":first")
-    assert stacks[1] == []
-    assert_next_profile_is_complete(with_stack=True)
-
-
-@pytest.mark.skipif(CPROFILE_TAKES_THE_SLOT, reason="there is one place for a profiler of Python")
-@pytest.mark.skipif(TORCH_TAKES_BOTH, reason="torch's tracer takes cProfile's place on Python 3.12")
-def test_cprofile_started_inside_works_beside_a_recording_of_stacks() -> None:
-    innermost = [stack[0].rpartition(":")[2] for stack in stacks_with_cprofile_inside()]
-    assert innermost == ["first", "second"]
+    assert names(prof).count("aten::mm") == 1, "of the thread that profiles"
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=IDS)
@@ -161,7 +131,7 @@ def test_torch_s_profiler_inside_works_and_the_recording_it_empties_says_so() ->
 import warnings, torch, mtprof_nb as mtp
 warnings.simplefilter("always")
 x = torch.ones(2)
-for hook in ("kineto", "dispatch"):
+for hook in ("kineto",):
     with warnings.catch_warnings(record=True) as caught, mtp.profile(hook=hook) as ours:
         torch.sin(x)
         with torch.profiler.profile() as theirs:
@@ -177,9 +147,6 @@ for hook in ("kineto", "dispatch"):
     assert done.stdout.splitlines() == [
         "kineto True 0",
         "['a torch profiler was started during the record']",
-        "next 1",
-        "dispatch True 3",
-        "[]",
         "next 1",
     ], done.stderr
 

@@ -15,8 +15,6 @@ from mtprof_nb.model.trace import OP
 pytest.importorskip("torch")
 from unusual_programs import PROGRAMS
 
-DISPATCH = {"hook": "dispatch", **EVERY_FLAG}
-
 
 def assert_every_output_works(prof: mtp.profile, folder: Path) -> None:
     trace = prof.trace
@@ -72,7 +70,8 @@ def test_distinct_names_by_the_ten_thousand_are_all_kept(
     assert "scope " in prof.key_averages().table(row_limit=5)
 
 
-def test_the_depth_of_recursion_that_a_program_may_use_is_hardly_less() -> None:
+@HOOKS
+def test_the_depth_of_recursion_that_a_program_may_use_is_hardly_less(hook: str) -> None:
     limit = sys.getrecursionlimit()
 
     def depth(levels: int) -> int:
@@ -81,6 +80,6 @@ def test_the_depth_of_recursion_that_a_program_may_use_is_hardly_less() -> None:
         except RecursionError:
             return levels
 
-    with mtp.profile(**DISPATCH):
+    with mtp.profile(hook=hook, **EVERY_FLAG):
         recorded = depth(0)
     assert limit - recorded < 100 + (limit - depth(0))

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from lines_of_cells import CUSTOM_FUNCTION, checkpointed, profile_cell
 from marked_cells import Shell
-from recording import HOOKS
+from recording import NATIVE
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis.lines.attribution import attribution
@@ -21,9 +21,6 @@ torch = pytest.importorskip("torch")
 from lines_by_graph import truth_of  # noqa: E402 - needs torch
 
 KINETO = ("--hook kineto", "--hook kineto --with-stack")
-#: Saved tensors are detached below what Kineto sees; gradients that meet are added in place there.
-ONLY_DISPATCH = ("aten::detach", "aten::add")
-DISPATCH = ("--hook dispatch", "--hook dispatch --with-stack")
 
 WRITES = {
     "a loop that writes into its output": """
@@ -146,37 +143,12 @@ def lines_of_linked_ops(trace: Trace) -> list[tuple[str, int | None]]:
     return [pair for pair, linked in zip(lines_of_events(trace), is_linked.tolist(), strict=True) if linked]
 
 
-@pytest.mark.parametrize("flags", DISPATCH)
-@pytest.mark.parametrize("program", [*WRITES.values(), *PYTHON.values()], ids=[*WRITES, *PYTHON])
-def test_every_op_of_the_backward_pass_is_on_its_own_line_or_that_of_its_forward_op(
-    shell: Shell, program: str, flags: str
-) -> None:
-    text = textwrap.dedent(program).removeprefix("\n")
-
-    found, truth = lines_of_linked_ops(profile_cell(shell, text, flags)), truth_of(text, first_line=2).ops
-    if "use_reentrant=True" in text:
-        # Torch's own code in the backward of this function is on a line of its forward: it has no op of its own there.
-        found, truth = ([one for one in ops if one[0] != "aten::detach"] for ops in (found, truth))
-    assert found == truth
-
-
-@pytest.mark.parametrize("program", PYTHON.values(), ids=PYTHON)
-def test_both_hooks_put_what_python_ran_in_the_backward_pass_on_the_same_lines(shell: Shell, program: str) -> None:
-    text = textwrap.dedent(program).removeprefix("\n")
-    marked, *others = (profile_cell(shell, text, flags) for flags in (KINETO[1], *DISPATCH))
-    on_kineto = set(lines_of_events(marked))
-
-    for trace in others:
-        found = {one for one in lines_of_linked_ops(trace) if one[0] not in ONLY_DISPATCH}
-        assert found <= on_kineto
-
-
-@pytest.mark.parametrize("flags", KINETO)
+@pytest.mark.parametrize("hook", [NATIVE])
 @pytest.mark.parametrize("program", WRITES.values(), ids=WRITES)
-def test_every_node_of_writes_into_tensors_is_on_the_line_that_wrote(shell: Shell, program: str, flags: str) -> None:
+def test_every_node_of_writes_into_tensors_is_on_the_line_that_wrote(shell: Shell, program: str, hook: str) -> None:
     text = textwrap.dedent(program).removeprefix("\n")
 
-    assert lines_of_nodes(profile_cell(shell, text, flags)) == truth_of(text, first_line=2).nodes
+    assert lines_of_nodes(profile_cell(shell, text, f"--hook {hook}")) == truth_of(text, first_line=2).nodes
 
 
 @pytest.mark.parametrize("flags", KINETO)
@@ -236,7 +208,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("cubes_of_library")
 
 
-@HOOKS
+@pytest.mark.parametrize("hook", [NATIVE])
 def test_the_backward_of_a_librarys_function_is_on_the_line_that_applied_it(library: ModuleType, hook: str) -> None:
     x = torch.ones(5, requires_grad=True)
 
@@ -255,9 +227,9 @@ def test_the_backward_of_a_librarys_function_is_on_the_line_that_applied_it(libr
     assert row.total_ns == row.self_ns
 
 
-@pytest.mark.parametrize("flags", [KINETO[1], DISPATCH[1]])
+@pytest.mark.parametrize("hook", [NATIVE])
 def test_a_function_of_another_cell_has_the_backward_of_a_librarys_function_where_it_applied_it(
-    shell: Shell, library: ModuleType, flags: str
+    shell: Shell, library: ModuleType, hook: str
 ) -> None:
     shell.ip.user_ns["Cube"] = library.Cube
     shell.ip.run_cell(
@@ -268,12 +240,12 @@ def test_a_function_of_another_cell_has_the_backward_of_a_librarys_function_wher
         "    loss.backward()\n"
     )
 
-    found = dict(lines_of_linked_ops(profile_cell(shell, "step()", flags)))
+    found = dict(lines_of_linked_ops(profile_cell(shell, "step()", f"--hook {hook} --with-stack")))
 
     assert (found["aten::cos"], found["aten::mul"], found["aten::expand"]) == (3, 3, 4)
 
 
-@HOOKS
+@pytest.mark.parametrize("hook", [NATIVE])
 def test_a_backward_that_runs_another_has_its_own_lines(library: ModuleType, hook: str) -> None:
     class Nested(torch.autograd.Function):
         @staticmethod

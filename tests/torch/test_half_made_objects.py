@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from recording import NATIVE
 
 import mtprof_nb as mtp
 
@@ -68,7 +69,7 @@ def test_a_module_that_will_not_name_its_parameters_is_passed_over() -> None:
     assert secretive.inner.weight.shape == (2, 2)
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@pytest.mark.parametrize("hook", [NATIVE])
 def test_a_module_that_will_not_name_its_modules_lends_its_class_name(hook: str) -> None:
     secretive, x = Secretive(), torch.ones(2, 2)
     expected = secretive(x)

@@ -8,28 +8,23 @@ from types import SimpleNamespace
 import pytest
 
 import mtprof_nb as mtp
-from mtprof_nb.capture import window
 from mtprof_nb.capture.kineto import kineto_hook as kineto
-from mtprof_nb.capture.kineto import own_python
-from mtprof_nb.capture.kineto.kineto_events import NO_THREAD
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.autograd import profiler as torch_profiler  # noqa: E402
 from torch.autograd import profiler_util  # noqa: E402
 
+#: All but stacks and modules, for which torch records calls of Python functions.
 ALL_FLAGS = {
     "record_shapes": True,
     "profile_memory": True,
-    "with_stack": True,
     "with_flops": True,
-    "with_modules": True,
 }
 FLAGS = {
     "no flags": {},
     "shapes": {"record_shapes": True},
     "memory": {"profile_memory": True},
-    "stacks": {"with_stack": True},
     "all flags": ALL_FLAGS,
 }
 
@@ -127,10 +122,8 @@ def record(monkeypatch):
         kineto_results.append(results)
         return original(results, *args)
 
-    original = kineto.build_trace
-    monkeypatch.setattr(kineto, "build_trace", build_trace)
-    # What another hook adds to Kineto's result is not torch's to know.
-    monkeypatch.setattr(window.Window, "_follow_threads", lambda _: None)
+    original = kineto.exported_trace
+    monkeypatch.setattr(kineto, "exported_trace", build_trace)
 
     def run(make_program, **flags):
         program = make_program()
@@ -142,34 +135,14 @@ def record(monkeypatch):
 
 
 def torch_events(kineto_result, flags):
-    """torch's own events of a result, but for frames of this package and of threads that ran no op, as a host has."""
+    """torch's own events of a result, but for calls of Python functions."""
     options = {flag: flags.get(flag, False) for flag in ("profile_memory", "with_flops")}
     parsed = torch_profiler.profile(use_kineto=True, **options)._parse_kineto_results(kineto_result)
-    with_ops = {event.thread for event in parsed if not event.is_python_function} - {NO_THREAD}
-    of_ops = [event for event in parsed if event.thread in with_ops]
-    own = own_python_of(of_ops)
-    events = profiler_util.EventList([event for event in of_ops if event not in own], **options)
+    with_ops = {event.thread for event in parsed if not event.is_python_function}
+    shown = [event for event in parsed if event.thread in with_ops and not event.is_python_function]
+    events = profiler_util.EventList(shown, **options)
     events._build_tree()
     return events
-
-
-def own_python_of(events):
-    """The Python calls of this package, and what they call but for the user's code."""
-    calls = [event for event in events if event.is_python_function]
-    calls.sort(key=lambda event: (event.thread, event.time_range.start, -event.time_range.end))
-    own, sealed, above = set(), set(), []
-    for call in calls:
-        while above and (above[-1].thread != call.thread or above[-1].time_range.end <= call.time_range.start):
-            above.pop()
-        is_below = bool(above) and above[-1] in own
-        is_sealed = is_below and (above[-1] in sealed or own_python.is_closed_name(above[-1].name))
-        serves = own_python.is_serving_name(call.name) or own_python.is_closed_name(call.name)
-        if own_python.is_own_name(call.name) or (is_below and (serves or is_sealed)):
-            own.add(call)
-        if is_sealed:
-            sealed.add(call)
-        above.append(call)
-    return own
 
 
 def identity(row):
@@ -236,22 +209,6 @@ def test_operations_of_sums_and_products_are_counted_and_those_of_a_convolution_
         "aten::addmm": 1024,
         "aten::conv2d": 2 * 2 * 3 * 3 * 3 * 6 * 6,
     }
-
-
-def test_overloads_are_torchs_where_they_were_asked_for(record):
-    def program(prof):
-        x = torch.ones(3)
-        torch.add(x, x)
-        torch.add(x, x, out=torch.empty(3))
-
-    config = torch._C._profiler._ExperimentalConfig(capture_overload_names=True)
-    run = record(lambda: program, experimental_config=config)
-    ours = run.ours.key_averages(group_by_overload_name=True)
-
-    assert {row.overload_name for row in ours if row.key == "aten::add"} == {"Tensor", "out"}
-    assert [(identity(row), row.count) for row in ours] == [
-        (identity(row), row.count) for row in run.theirs.key_averages(group_by_overload_name=True)
-    ]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -1,18 +1,20 @@
-"""Hook `kineto`: phases, links to the forward pass, shapes, memory, modules, operations, limits."""
+"""Hook `kineto`: phases, links to the forward pass, shapes, memory, modules, operations, stacks, limits."""
 
 import json
-import subprocess
-import sys
-import textwrap
-import time
-import warnings
+import threading
 
+import numpy as np
 import pytest
 from recorded_rows import names, rows
 
 import mtprof_nb as mtp
+from mtprof_nb.capture.clock import Clock
+from mtprof_nb.capture.hook import Request
+from mtprof_nb.capture.kineto import exported_trace as exporting
 from mtprof_nb.capture.kineto import kineto_hook as kineto
+from mtprof_nb.capture.kineto.exported_trace import Noted, exported_trace
 from mtprof_nb.model.trace import PHASES
+from mtprof_nb.reading import read
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.usefixtures("kineto_alone")
@@ -37,37 +39,32 @@ def test_phases_are_told_apart():
     assert phase["Optimizer.step#SGD.step"] == {"optimizer"}
 
 
-def test_links_to_the_forward_pass_are_those_that_kineto_draws(tmp_path):
+def test_links_to_the_forward_pass_are_those_that_kineto_draws(monkeypatch):
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
-    x = torch.rand(2, 4)
+    x, texts = torch.rand(2, 4), []
 
-    def keep(result_of_exit):
-        def leave(profiler, *error):
-            done = result_of_exit(profiler, *error)
-            profiler.kineto_results.save(str(tmp_path / "kineto.json"))
-            return done
+    def read_and_keep(path, **options):
+        texts.append(path.read_text())
+        return read(path, **options)
 
-        return leave
-
-    low = torch.autograd.profiler.profile
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(low, "__exit__", keep(low.__exit__))
-        with mtp.profile() as prof:
-            (model(x) * model(x)).sum().backward()
-    raw = json.loads((tmp_path / "kineto.json").read_text())
-    flows = [event for event in raw["traceEvents"] if event.get("cat") == "fwdbwd"]
-    base = int(raw.get("baseTimeNanoseconds", 0))
-    begins = {event["id"]: round(event["ts"] * 1000) + base for event in flows if event["ph"] == "s"}
-    ends = {event["id"]: round(event["ts"] * 1000) + base for event in flows if event["ph"] == "f"}
-    theirs = {(begins[one], ends[one]) for one in begins}
+    monkeypatch.setattr(exporting, "read", read_and_keep)
+    with mtp.profile() as prof:
+        (model(x) * model(x)).sum().backward()
+    flows = [event for event in json.loads(texts[0])["traceEvents"] if event.get("cat") == "fwdbwd"]
+    begins, ends = ({event["id"]: event["ts"] for event in flows if event["ph"] == ph} for ph in "sf")
+    theirs = sorted((begins[one], ends[one]) for one in begins)
     trace = prof.trace
-    ours = {
+    ours = sorted(
         (int(trace.start_ns[trace.forward[row]]), int(trace.start_ns[row]))
         for row, name in enumerate(names(trace))
         if trace.forward[row] >= 0 and name.endswith("Backward0") and not name.startswith("autograd::engine::")
-    }
-    assert len(theirs) == 12
-    assert ours == theirs
+    )
+    assert len(theirs) == len(ours) == 12
+    # Both clocks differ by an offset, and by what one was corrected meanwhile.
+    offsets = [
+        ns - 1_000 * us for pair, other in zip(ours, theirs, strict=True) for ns, us in zip(pair, other, strict=True)
+    ]
+    assert max(offsets) - min(offsets) < 1_000
 
 
 def test_shapes_of_tensors_tensor_lists_and_keywords():
@@ -100,7 +97,7 @@ def test_memory_is_the_allocators_own_count():
     assert owners == ["aten::empty", "aten::empty", None, "aten::empty", None]
 
 
-def test_modules_are_named_by_their_path_in_forward_and_backward():
+def test_modules_are_named_by_their_classes_in_forward_and_backward():
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
@@ -114,9 +111,9 @@ def test_modules_are_named_by_their_path_in_forward_and_backward():
         model(x).sum().backward()
     trace = prof.trace
     module = {name: {trace.modules[trace.module[row]] for row in rows(trace, name)} for name in set(names(trace))}
-    assert module["aten::addmm"] == {"Net.body.0"}
-    assert module["aten::relu"] == {"Net.body.1"}
-    assert module["AddmmBackward0"] == {"Net.body.0"}
+    assert module["aten::addmm"] == {"Net.Sequential.Linear"}
+    assert module["aten::relu"] == {"Net.Sequential.ReLU"}
+    assert module["AddmmBackward0"] == {"Net.Sequential.Linear"}
     assert module["AddBackward0"] == {"Net"}
     assert trace.stack is None
 
@@ -172,24 +169,6 @@ def test_a_compiled_function_keeps_its_graph_and_is_not_compiled_again():
     assert torch.equal(first, third)
 
 
-def test_a_tensor_subclass_is_handed_the_functions_it_knows():
-    seen = []
-
-    class Loud(torch.Tensor):
-        @classmethod
-        def __torch_function__(cls, function, types, args=(), kwargs=None):
-            seen.append(function)
-            return super().__torch_function__(function, types, args, kwargs or {})
-
-    expected = [torch.Tensor.__add__, torch.Tensor.__rmul__, torch.Tensor.__getitem__]
-    x = torch.ones(2).as_subclass(Loud)
-    with mtp.profile(with_stack=True):
-        seen.clear()
-        _ = x + 1, 2 * x, x[0]
-        found = list(seen)
-    assert [function for function in found if function in expected] == expected
-
-
 @pytest.mark.parametrize("flags", [{}, {"with_stack": True, "record_shapes": True, "with_modules": True}])
 def test_a_recording_keeps_at_most_250_bytes_an_event(flags):
     model, x = nn.Sequential(*[nn.Linear(8, 8) for _ in range(4)]), torch.rand(2, 8)
@@ -215,120 +194,72 @@ def test_recording_stops_at_max_events_and_the_program_goes_on():
     assert (len(prof.trace), prof.trace.dropped, prof.trace.dropped_exactly) == (100, 50, True)
 
 
-def test_a_long_recording_is_ended_while_it_runs():
-    prof = mtp.profile(max_events=20_000)
-
-    @prof
-    def work(x):
-        hook = prof._session.window.hooks["kineto"]
-        for _ in range(5_000_000):
-            torch.add(x, x)
-            if hook.profiler is None:
-                return [torch.add(x, x) for _ in range(1000)]
-        return []
-
-    with pytest.warns(mtp.MtprofWarning, match="at least .* missing: max_events=20,000 was reached"):
-        after = work(torch.ones(2))
-    assert len(after) == 1000
-    assert len(prof.trace) == 20_000
-    assert not prof.trace.dropped_exactly
-    assert prof.trace.end_ns.max() <= prof.trace.ended_ns < prof.trace.unrecorded[0].ended_ns
-
-
-def test_memory_of_the_programs_own_is_not_taken_for_events():
-    x = torch.ones(4)
-    kept = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with mtp.profile(max_events=20_000) as prof:
-            for number in range(100):
-                with mtp.record_function(f"scope {number}"), torch.profiler.record_function("torch's"):
-                    torch.sin(x)
-                    kept += [bytearray(900) for _ in range(1000)]
-                    time.sleep(0.001)
-    found = [event.name for event in prof.events()]
-
-    assert found.count("aten::sin") == 100
-    assert [name for name in found if name.startswith("scope")] == [f"scope {number}" for number in range(100)]
-    assert (prof.trace.dropped, prof.trace.dropped_exactly) == (0, True)
-
-
-def test_reading_ends_at_its_timeout_and_says_what_is_missing():
-    prof = mtp.profile(post_processing_timeout_s=0)
-
-    @prof
-    def work():
-        return torch.ones(1).neg()
-
-    with pytest.warns(mtp.MtprofWarning, match="the last 4 events are missing"):
-        work()
-    assert (len(prof.trace), prof.trace.dropped) == (0, 4)
-    with mtp.profile(post_processing_timeout_s=60) as whole:
-        torch.ones(1).neg()
-    assert (len(whole.trace), whole.trace.dropped) == (4, 0)
-    with pytest.raises(ValueError, match="post_processing_timeout_s must be non-negative"):
-        mtp.profile(post_processing_timeout_s=-1)
-
-
-NPU = """
-import torch
-from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
-
-_setup_privateuseone_for_python_backend("npu")
-library = torch.library.Library("_", "IMPL")
-payload = {}
-
-
-def unwrap(value):
-    is_there = isinstance(value, torch.Tensor) and value.device.type == "npu"
-    return payload[value.untyped_storage()._cdata] if is_there else value
-
-
-def wrap(value):
-    if not isinstance(value, torch.Tensor):
-        return value
-    made = torch._C._acc.create_empty_tensor(value.shape, value.dtype)
-    payload[made.untyped_storage()._cdata] = value
-    return made
-
-
-def fallback(op, *args, **kwargs):
-    on_cpu = {key: "cpu" if key == "device" else unwrap(value) for key, value in kwargs.items()}
-    result = op(*map(unwrap, args), **on_cpu)
-    return kwargs.get("out", wrap(result))
-
-
-library.fallback(fallback, "PrivateUse1")
-x, y = wrap(torch.ones(2, 2)), wrap(torch.ones(2, 2))
-
-import mtprof_nb as mtp
-from mtprof_nb.capture.kineto import kineto_hook as kineto
-
-with mtp.profile(hook="kineto", record_shapes=True, activities=["cpu"]) as prof:
-    torch.add(x, y)
-    torch.mul(torch.ones(2), 3)
-trace = prof.trace
-found = {(trace.names[n], trace.devices[d]) for n, d in zip(trace.name, trace.device)}
-assert ("aten::add", "NPU") in found, found
-assert ("aten::mul", "CPU") in found, found
-assert ("aten::mul", "NPU") not in found, found
-print("recorded on NPU")
-"""
-
-
-def test_ops_on_an_npu_device_are_npu_ops_when_shapes_are_recorded():
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(NPU)], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "recorded on NPU", done.stderr
-
-
-def test_a_torch_that_is_too_old_is_refused_with_the_remedy(monkeypatch):
-    monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion("2.9.1"))
-    with pytest.raises(mtp.HookError, match=r"needs PyTorch 2.12, and this is 2.9.1: upgrade, build the native"):
-        mtp.profile(hook="kineto").start()
-
-
 def test_activities_of_which_kineto_can_record_none_are_refused(monkeypatch):
     prof = mtp.profile(hook="kineto")
     monkeypatch.setattr(kineto, "available", lambda names: frozenset())
     with pytest.raises(mtp.HookError, match="can record none of CPU here: add CPU"):
         prof.start()
+
+
+def called(x):
+    return x.sin()
+
+
+def test_stacks_have_the_functions_that_ran_with_their_first_lines_and_none_of_the_profiler():
+    with mtp.profile(with_stack=True) as prof, mtp.record_function("scope"):
+        called(torch.ones(2))
+    trace = prof.trace
+    stack = [str(frame) for frame in trace.stacks.stack(trace.stack[rows(trace, "aten::sin")[0]])]
+    function = called.__code__
+    assert stack[0].endswith(f"test_kineto.py:{function.co_firstlineno}:called")
+    assert not [frame for frame in stack if "mtprof_nb/" in frame or "torch/profiler" in frame]
+    calls = [name for name in names(trace) if "(" in name]
+    assert [name for name in calls if name.endswith(": called")]
+    assert not [name for name in calls if name.startswith(("mtprof_nb/", "contextlib.py", "signal.py"))]
+    assert "Lines in stacks are those of `def`: the file has no others." in trace.notes
+
+
+def test_only_the_thread_that_profiles_and_its_backward_pass_are_recorded():
+    w = torch.ones(2, requires_grad=True)
+    with mtp.profile() as prof:
+        thread = threading.Thread(target=lambda: torch.erf(w))
+        thread.start()
+        thread.join()
+        torch.sin(w).sum().backward()
+    found = names(prof.trace)
+    assert "aten::sin" in found
+    assert "SinBackward0" in found
+    assert "aten::erf" not in found
+
+
+def test_times_follow_a_wall_clock_that_was_set_meanwhile():
+    class Readings:
+        now_ns = iter((1_000, 2_000)).__next__
+        wall_ahead_ns = iter((50, 1_050)).__next__
+
+    noted = Noted(Readings())
+    noted.note()
+    noted.note()
+    # The wall clock went from 1,050 to 3,050 while 1,000 ns passed.
+    assert noted.of_session(np.array([1_050, 2_050, 3_050])).tolist() == [1_000, 1_500, 2_000]
+    assert not noted.has_turned
+
+
+def test_a_wall_clock_that_was_set_back_is_told():
+    class Readings:
+        now_ns = iter((1_000, 2_000)).__next__
+        wall_ahead_ns = iter((50, -1_050)).__next__
+
+    noted = Noted(Readings())
+    noted.note()
+    noted.note()
+    assert noted.has_turned
+
+
+def test_a_file_that_cannot_be_written_is_told_with_the_remedy(monkeypatch):
+    class Results:
+        def save(self, path):
+            """Write nothing, as Kineto does on a full disk."""
+
+    with pytest.raises(mtp.HookError, match=r"the recording is lost, .* free space there"):
+        exported_trace(Results(), torch, Request(), Noted(Clock()))

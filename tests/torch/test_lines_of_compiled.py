@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from recording import HOOKS
 
 import mtprof_nb as mtp
 
@@ -23,7 +24,7 @@ def compiled_before() -> tuple[Any, Any]:
     return compiled, x
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_every_line_of_a_compiled_program_is_the_users(hook: str) -> None:
     compiled, x = compiled_before()
     with mtp.profile(with_stack=True, hook=hook) as prof:
@@ -35,7 +36,7 @@ def test_every_line_of_a_compiled_program_is_the_users(hook: str) -> None:
     assert sum(row.count for row in found) > 0
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_the_backward_of_a_compiled_function_is_on_its_line(hook: str) -> None:
     compiled, x = compiled_before()
     with mtp.profile(with_stack=True, hook=hook) as prof:

@@ -5,13 +5,13 @@ import queue
 import re
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from page_elements import Elements
+from recording import HOOKS
 
 import mtprof_nb as mtp
 from mtprof_nb.analysis import units
@@ -19,7 +19,6 @@ from mtprof_nb.analysis.summary import peak_bytes
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static import static_page as static
-from mtprof_nb.views.strip import strip_of
 from mtprof_nb.views.tabs.memory.memory_tab import MemoryTab
 
 MIB = 1 << 20
@@ -84,7 +83,7 @@ def assert_is_of_this_recording(prof: mtp.profile, ledger: Ledger) -> None:
         assert event["cpu_memory_allocated_delta"] == after - before
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_tensors_that_an_earlier_recording_left_do_not_count(hook: str) -> None:
     recorded(hook, lambda: KEPT.append(mebibytes(50)))
     ledger = Ledger()
@@ -92,7 +91,7 @@ def test_tensors_that_an_earlier_recording_left_do_not_count(hook: str) -> None:
     assert_is_of_this_recording(recorded(hook, lambda: sixty_at_most(ledger)), ledger)
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_tensors_that_were_released_between_two_recordings_do_not_count(hook: str) -> None:
     peaks = []
     for _ in range(4):
@@ -106,7 +105,7 @@ def test_tensors_that_were_released_between_two_recordings_do_not_count(hook: st
     assert peaks == [60 * MIB] * 4
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_an_older_tensor_that_goes_during_the_recording_changes_nothing(hook: str) -> None:
     recorded(hook, lambda: KEPT.append(mebibytes(50)))
     ledger = Ledger()
@@ -123,7 +122,7 @@ def test_an_older_tensor_that_goes_during_the_recording_changes_nothing(hook: st
     assert sum(row.self_cpu_memory_usage for row in prof.key_averages()) == 0
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 @pytest.mark.filterwarnings("ignore:.*began before the recording:mtprof_nb.MtprofWarning")
 def test_tensors_that_another_thread_drops_are_held_no_longer_than_their_address(hook: str) -> None:
     handed_over: queue.Queue[torch.Tensor | None] = queue.Queue(1)
@@ -155,30 +154,14 @@ def test_tensors_that_another_thread_drops_are_held_no_longer_than_their_address
     assert row.self_cpu_memory_usage == 50 * 4 * MIB
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
-@pytest.mark.filterwarnings("ignore:.*other threads:mtprof_nb.MtprofWarning")
-def test_memory_of_a_pool_is_absent_and_not_zero(hook: str) -> None:
-    ones = torch.ones(1000, 1000)
-
-    def program() -> None:
-        with ThreadPoolExecutor(1) as pool:
-            for _ in range(5):
-                KEPT.append(pool.submit(torch.add, ones, 1.0).result())
-
-    prof = recorded(hook, program, with_stack=True)
-    assert peak_bytes(prof.trace) is None
-    assert {row.allocated_bytes for row in prof.lines() if row.count} == {None}
-    assert any(note.startswith("Memory of other threads is not recorded") for note in strip_of(prof.trace).notes)
-
-
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 def test_a_program_that_allocates_nothing_has_a_peak_of_zero(hook: str) -> None:
     ones = torch.ones(4)
     prof = recorded(hook, lambda: ones.view(2, 2))
     assert peak_bytes(prof.trace) == 0
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 @pytest.mark.parametrize("acc_events", [False, True])
 def test_each_window_of_a_schedule_counts_from_zero(hook: str, acc_events: bool) -> None:
     ledger, windows = Ledger(), []
@@ -203,7 +186,7 @@ def test_each_window_of_a_schedule_counts_from_zero(hook: str, acc_events: bool)
     assert peak_bytes(prof.trace) == 70 * MIB
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@HOOKS
 @pytest.mark.parametrize("acc_events", [False, True])
 def test_every_view_and_export_tells_the_same_peak(tmp_path: Path, hook: str, acc_events: bool) -> None:
     recorded(hook, lambda: KEPT.append(mebibytes(50)))

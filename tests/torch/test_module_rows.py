@@ -1,6 +1,7 @@
 """Rows of the grouping by module, of models that nest."""
 
 import pytest
+from recording import NATIVE
 
 import mtprof_nb as mtp
 from mtprof_nb.tables.operators.operator_rows import rows
@@ -29,7 +30,7 @@ class Net(torch.nn.Module):
         return x
 
 
-@pytest.mark.parametrize("hook", ["kineto", "dispatch"])
+@pytest.mark.parametrize("hook", [NATIVE])
 def test_every_module_around_one_that_ran_an_op_has_a_row(hook: str) -> None:
     net = Net()
     with mtp.profile(with_modules=True, hook=hook) as prof:

@@ -25,6 +25,8 @@ pytestmark = [
 
 #: Their order depends on the threads, and their source on the file of the cell.
 _NOT_REPEATABLE = ("threads", "its own source")
+#: Facts that hook `kineto` has in part: lines of `def`, modules by their classes, names of few parameters.
+_IN_PART = {"stack", "module", "parameter"}
 #: Facts that Kineto has wrong.
 _KINETO_IS_WRONG = {
     # With shapes it keeps tensors that `torch.func` wraps until the recording ends.
@@ -33,6 +35,8 @@ _KINETO_IS_WRONG = {
     "a tensor without repr": {"stack"},
     # With torch 2.15 on Python 3.12 it repeats a frame of `FakeTensorMode.dispatch`, which does not call itself.
     "fake": {"stack"},
+    # Its file has complex numbers as texts.
+    "values that vary": {"values"},
 }
 
 
@@ -56,8 +60,8 @@ def assert_same_facts(name: str, hook: str, **flags: bool) -> tuple[mtp.profile,
     make()()  # what torch does once, it does here
     kinetos, ours = recorded(make(), "kineto", **flags), recorded(make(), hook, **flags)
     expected, found = facts(kinetos), facts(ours)
-    assert found.keys() == expected.keys()
-    for column in expected.keys() - _KINETO_IS_WRONG.get(name, set()):
+    assert found.keys() - _IN_PART == expected.keys() - _IN_PART
+    for column in expected.keys() - _IN_PART - _KINETO_IS_WRONG.get(name, set()):
         assert found[column] == expected[column], column
     return kinetos, ours
 
@@ -121,7 +125,9 @@ def test_collectives_of_two_processes_are_kinetos(hook: str, tmp_path: Path) -> 
                 distributed.destroy_process_group()
             other.kill()
     # The number of a thread depends on which one began first. Gloo tells facts such as group and bytes to no profiler.
-    assert found | {"track": 0} == expected | {"track": 0}
+    # Kineto's file does not tell that a scope ends on another thread, nor parameters.
+    in_part = ("track", "is_async", "parent", "parameter")
+    assert {**found, **dict.fromkeys(in_part)} == {**expected, **dict.fromkeys(in_part)}
     shapes = {name: shape for name, shape in zip(found["name"], found["shapes"], strict=True) if name[:5] == "gloo:"}
     assert shapes == {
         "gloo:all_reduce": ((6,),),

@@ -10,7 +10,7 @@ import mtprof_nb as mtp
 
 torch = pytest.importorskip("torch")
 
-HOOKS = ("kineto", "dispatch")
+HOOKS = ("kineto",)
 FLAGS: tuple[dict[str, bool], ...] = ({}, {"with_stack": True}, {"with_modules": True})
 FLAG_NAMES = ("plain", "stacks", "modules")
 
@@ -121,7 +121,7 @@ def test_the_forward_of_a_custom_function_is_forward_as_a_whole(hook: str) -> No
     assert found["aten::erf"] == {"backward"}
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("hook", [NATIVE])
 def test_the_last_op_of_a_recording_is_forward_if_it_made_a_node(hook: str) -> None:
     x = torch.rand(3, requires_grad=True)
 

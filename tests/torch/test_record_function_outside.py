@@ -8,7 +8,7 @@ import types
 
 import pytest
 import torch
-from recording import HOOKS
+from recording import HOOKS, NATIVE
 
 import mtprof_nb as mtp
 
@@ -92,8 +92,9 @@ def test_inside_a_session_it_is_recorded_once_and_others_are_told(hook, tmp_path
     assert [node["name"] for node in observed(path)] == EXPECTED
 
 
-def test_torch_s_profiler_and_hook_dispatch_record_the_same_scopes():
-    with torch.profiler.profile() as theirs, mtp.profile(hook="dispatch") as ours:
+@pytest.mark.parametrize("hook", [NATIVE])
+def test_torch_s_profiler_and_hook_native_record_the_same_scopes(hook):
+    with torch.profiler.profile() as theirs, mtp.profile(hook=hook) as ours:
         program(mtp.record_function)
         program(torch.profiler.record_function)
     assert [event.name for event in ours.events() if event.kind == "scope"] == EXPECTED * 2
@@ -104,7 +105,7 @@ def test_torch_s_profiler_and_hook_dispatch_record_the_same_scopes():
 @HOOKS
 def test_a_scope_that_a_recording_begins_or_ends_in_is_closed_where_it_was_opened(hook, opened_first):
     scope, ours = mtp.record_function("crossing"), mtp.profile(hook=hook)
-    with torch.profiler.profile() if hook == "dispatch" else mtp.record_function("around"):
+    with mtp.record_function("around"):
         scope.__enter__() if opened_first == "scope" else ours.start()
         ours.start() if opened_first == "scope" else scope.__enter__()
         torch.ones(2)
@@ -156,9 +157,8 @@ def test_compiled_code_is_compiled_as_if_it_were_not_there(record_function, full
 
     compiled = torch.compile(function, backend=count, fullgraph=fullgraph)
     assert compiled(torch.ones(2)).tolist() == [3, 3]
-    for hook in ("kineto", "dispatch"):
-        with mtp.profile(hook=hook):
-            assert compiled(torch.ones(2)).tolist() == [3, 3]
+    with mtp.profile(hook="kineto"):
+        assert compiled(torch.ones(2)).tolist() == [3, 3]
     if record_function is mtp.record_function:
         assert len(graphs) == 1
 

@@ -6,7 +6,7 @@ import threading
 import weakref
 
 import pytest
-from recording import HOOKS
+from recording import HOOKS, NATIVE
 
 import mtprof_nb as mtp
 
@@ -42,7 +42,7 @@ def test_one_scope_that_is_entered_again_closes_the_innermost_first(hook):
     assert [parent(event) for event in prof.events() if event.name == "aten::zeros"] == [None]
 
 
-@HOOKS
+@pytest.mark.parametrize("hook", [NATIVE])
 def test_one_scope_shared_by_threads_is_closed_by_each_for_itself(hook):
     scope = mtp.record_function("shared")
     entered, left = threading.Barrier(2), threading.Event()

@@ -1,5 +1,6 @@
 """torch-tb-profiler, TensorBoard's plugin, reads what we write: time on the CPU, operators and modules."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_tb_profiler", reason="torch-tb-profiler is not installed")
 
 import mtprof_nb as mtp  # noqa: E402
-from mtprof_nb.capture.kineto import kineto_hook as kineto  # noqa: E402
+from mtprof_nb.capture.kineto import exported_trace  # noqa: E402
+from mtprof_nb.reading import read  # noqa: E402
 
 
 def _train(steps: int, prof: Any) -> None:
@@ -39,14 +41,14 @@ def _modules(rows: list[dict[str, Any]]) -> list[Any]:
 def test_the_plugin_reports_what_it_reports_of_kinetos_own_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build_trace = kineto.build_trace
     ours, kinetos = tmp_path / "ours.pt.trace.json", tmp_path / "kinetos.pt.trace.json"
 
-    def save_too(results: Any, *args: Any) -> Any:
-        results.save(str(kinetos))
-        return build_trace(results, *args)
+    def copy_too(path: Path, **options: Any) -> Any:
+        shutil.copy(path, kinetos)
+        return read(path, **options)
 
-    monkeypatch.setattr(kineto, "build_trace", save_too)
+    monkeypatch.setattr(exported_trace, "read", copy_too)
+    monkeypatch.setattr(exported_trace.Noted, "of_session", lambda _, kineto_ns: kineto_ns)
     flags = {"record_shapes": True, "with_stack": True, "profile_memory": True}
     with mtp.profile(schedule=mtp.schedule(wait=0, warmup=1, active=3), **flags) as prof:
         _train(4, prof)

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mtprof_nb.capture.buffers.buffered_rows import Rows
 from mtprof_nb.model.intervals import covered, innermost, nest_intervals
 from mtprof_nb.model.trace import Bool, Int32, Int64
-
-#: Values of the field `node` that are no sequence number. The second is lowered by the number of the backward pass.
-NOT_IN_BACKWARD = -1
-NODE_WITHOUT_NUMBER = -2
-#: A write into a view makes two nodes when it is done: one for the base, and one for the view.
-_OF_WRITE = 2
 
 
 @dataclass(frozen=True)
@@ -33,76 +26,6 @@ def no_links(rows: Rows) -> Links:
     """Links of a recording without autograd."""
     nothing = np.full(len(rows), -1, np.int64)
     return Links(np.zeros(len(rows), np.bool_), nothing, nothing, nothing.astype(np.int32))
-
-
-def link_by_sequence_nr(rows: Rows) -> Links:
-    """Link by sequence numbers: `counter` is autograd's next one as each op began, `node` that of the running node.
-
-    An op that makes a node advances the counter. An in-place op on a view makes two more nodes when it is done, which
-    the next op finds on the counter.
-    """
-    counter = rows.of_ops(np.array(rows.ops["counter"], np.int64), -1)
-    node = rows.of_ops(np.array(rows.ops["node"], np.int64), NOT_IN_BACKWARD)
-    is_backward = node != NOT_IN_BACKWARD
-    sequence_nr = np.where(node >= 0, node, -1)
-    threads = rows.by_thread(rows.is_op)
-    for here in threads:
-        before = np.concatenate(([rows.threads[rows.thread[here[0]]].first_sequence_nr], counter[here][:-1]))
-        made = (counter[here] > before) & ~is_backward[here]
-        sequence_nr[here[made]] = counter[here[made]] - 1
-    running = node.copy()
-    running[~rows.is_op] = np.array(rows.scopes["node"], np.int64)[rows.scope[~rows.is_op]]
-    forward = _forward_by_number(rows, threads, counter, node)
-    for here in threads:
-        roots = _root_gradients(rows, here, is_backward)
-        is_backward[roots] = True
-        running[roots] = running[here[np.searchsorted(here, roots) + 1]]
-    return Links(is_backward, running, sequence_nr, forward)
-
-
-def _forward_by_number(rows: Rows, threads: list[Int64], counter: Int64, node: Int64) -> Int32:
-    """The op that made the running node of each row, or -1."""
-    forward = np.full(len(rows), -1, np.int32)
-    wanted = np.flatnonzero(node >= 0)
-    # Each thread counts by itself: a number that the op's own thread has used is taken to be of that thread.
-    is_own = node[wanted] < counter[wanted]
-    makers = np.zeros(len(wanted), np.int64)
-    for here in threads:
-        first = rows.threads[rows.thread[here[0]]].first_sequence_nr
-        maker = _maker_by_counter(counter[here], _is_in_place(rows, here), node[wanted])
-        usable = (maker >= 0) & (node[wanted] >= first) & (is_own == (rows.thread[wanted] == rows.thread[here[0]]))
-        usable &= rows.start[here[np.maximum(maker, 0)]] < rows.start[wanted]
-        forward[wanted[usable]] = here[maker[usable]]
-        makers += usable
-    # A number that several other threads have used is ambiguous.
-    forward[wanted[makers > 1]] = -1
-    return forward
-
-
-def _root_gradients(rows: Rows, here: Int64, is_backward: Bool) -> Int64:
-    """The `ones_like` that `backward()` runs for a scalar, directly before the first op of the pass."""
-    before = here[:-1][~is_backward[here[:-1]] & is_backward[here[1:]]]
-    names = (str(rows.ops["name"][op]) for op in rows.op[before].tolist())
-    return before[np.fromiter((name == "aten.ones_like.default" for name in names), np.bool_, len(before))]
-
-
-def _is_in_place(rows: Rows, here: Int64) -> Bool:
-    """Ops that write into their first input: their names end in an underscore, as `aten.mul_.Tensor`."""
-    known: dict[Any, bool] = {}
-    names = [rows.ops["name"][op] for op in rows.op[here].tolist()]
-    for name in set(names):
-        known[name] = f".{name}".split(".")[-2 if "." in str(name) else -1].endswith("_")
-    return np.array([known[name] for name in names], np.bool_)
-
-
-def _maker_by_counter(counter: Int64, is_in_place: Bool, numbers: Int64) -> Int64:
-    """The first op whose counter is beyond each number, or the write into a view before that op."""
-    at = np.searchsorted(counter, numbers, side="right")
-    before, after = np.maximum(at - 1, 0), np.minimum(at, len(counter) - 1)
-    nodes_between = counter[after] - counter[before]
-    of_write = (at > 0) & is_in_place[before] & (nodes_between >= _OF_WRITE) & (numbers < counter[before] + _OF_WRITE)
-    maker: Int64 = np.where(of_write | (at == len(counter)), at - 1, at)
-    return maker
 
 
 def link_by_node(rows: Rows) -> Links:

@@ -41,8 +41,6 @@ class ThreadRecords:
         self.made: list[int] = []
         #: Identity of an autograd node, and when its backward began.
         self.ran: list[int] = []
-        #: Autograd's next sequence number on this thread when recording began here.
-        self.first_sequence_nr = 0
         self.open_scopes: list[Scope] = []
         #: Scopes that the runtime's own `record_function` opened.
         self.runtime_scopes: list[Scope] = []

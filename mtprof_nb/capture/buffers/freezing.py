@@ -61,7 +61,7 @@ def _freeze(buffer: Buffer, vocabulary: Vocabulary, dropped: int) -> Trace:
     module = rows.of_ops(module, -1) if "module" in rows.ops else np.full(len(rows), -1, np.int32)
     in_module = module >= 0 if frozen is None else (module >= 0) | rows.of_all(frozen.is_in_module)
     events, links = _linked(events, rows, node_links, in_module)
-    facts |= _recording(buffer, dropped) | _facts(rows, vocabulary, links)
+    facts |= _recording(buffer, dropped) | _facts(rows, vocabulary)
     if frozen is not None:
         facts |= _stacks(rows, links, frozen)
     if "module" in rows.ops:
@@ -115,12 +115,9 @@ def _recording(buffer: Buffer, dropped: int) -> Columns:
     return facts
 
 
-def _facts(rows: Rows, vocabulary: Vocabulary, links: NodeLinks) -> Columns:
+def _facts(rows: Rows, vocabulary: Vocabulary) -> Columns:
     """The facts that were asked for, as far as the hook records them."""
     facts: Columns = {}
-    if "in_python" in rows.ops:
-        in_python = rows.of_ops(np.array(rows.ops["in_python"], np.bool_), False)
-        facts["is_python_backward"] = in_python & (links.phase == BACKWARD)
     if "shapes" in rows.ops:
         facts |= _shapes(rows, vocabulary)
     if "flops" in rows.ops:

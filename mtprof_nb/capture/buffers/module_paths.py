@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from contextlib import suppress
-from types import CodeType, FrameType
 from typing import Any
 
 from mtprof_nb.capture.buffers.buffer import Buffer
@@ -66,28 +65,3 @@ class ModulePaths:
         running = self._local.records.modules
         while running and running.pop()[0]() is not module:
             pass
-
-
-class ModulesOnStack:
-    """Finds the running modules on the Python stack: each frame of `call` calls the forward of one.
-
-    Nothing is installed, so that a compiler finds no hook of ours.
-    """
-
-    def __init__(self, call: CodeType) -> None:
-        self._call = call
-        self._names = _Names()
-
-    def path(self, frame: FrameType | None) -> str | None:
-        """The path of the innermost module that runs in `frame` or below; None outside of all."""
-        modules = []
-        while frame is not None:
-            if frame.f_code is self._call:
-                # Reading `f_locals` keeps no local alive for longer than its frame.
-                modules.append(frame.f_locals["self"])
-            frame = frame.f_back
-        path = None
-        for position in reversed(range(len(modules))):
-            parent = modules[position + 1] if position + 1 < len(modules) else None
-            path = self._names.path(parent, path or "", modules[position])
-        return path

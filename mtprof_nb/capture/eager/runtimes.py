@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from mtprof_nb.capture.eager.eager_hook import EnterExitHook, Runtime
 from mtprof_nb.capture.hook import Request
+from mtprof_nb.model.trace import Trace
 
+_WITHOUT_FAST_PATHS = (
+    "Candle's fast paths for ops on an NPU were off, for they cannot be recorded: without a profiler, the program runs "
+    "faster than shown."
+)
 _MINDTORCH = Runtime(
     "mindtorch_v2",
     engine="_autograd.engine",
@@ -17,6 +26,10 @@ _CANDLE = Runtime(
     node="_C._autograd_node",
     cpu_storage=("_C._storage", "CyCPUUntypedStorage"),
 )
+
+
+def _ran_on_npu(trace: Trace) -> bool:
+    return any(trace.devices[device] == "NPU" for device in np.unique(trace.device).tolist())
 
 
 class MindTorchHook(EnterExitHook):
@@ -42,6 +55,13 @@ class CandleHook(EnterExitHook):
             self._patches.replace(self._profiler, name, lambda _setter: lambda _active: set_flag(True))
             set_flag(True)
         super().start()
+
+    def stop(self) -> Trace:
+        """The window's trace, with a note where Candle would have run ops by its fast paths."""
+        trace = super().stop()
+        if self._set_flag is None or not _ran_on_npu(trace):
+            return trace
+        return replace(trace, notes=(*trace.notes, _WITHOUT_FAST_PATHS))
 
     def _remove(self) -> None:
         super()._remove()

@@ -1,1 +1,1 @@
-"""Hook `kineto`: PyTorch's own recorder, and how its results become a `Trace`."""
+"""Hook `kineto`: a recording by torch's own profiler, exported and read as any other Chrome trace."""

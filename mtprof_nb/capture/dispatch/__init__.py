@@ -1,1 +1,0 @@
-"""Hook `dispatch`: a `TorchDispatchMode` that runs below autograd."""
