@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mtprof_nb.analysis.summary import Summary
     from mtprof_nb.tables.advice_list import Advice
     from mtprof_nb.tables.averages import EventList
+    from mtprof_nb.tables.compilation_table import Compilations
     from mtprof_nb.tables.device_table import Devices
     from mtprof_nb.tables.events import Events
     from mtprof_nb.tables.function_table import Functions
@@ -28,7 +29,6 @@ Path = str | PathLike[str]
 
 class Results:
     """Tables, charts and files of `self.trace`.
-
     In examples, `prof` is a training run of three steps, `job` has four ranks, and `gpu` a device.
     """
 
@@ -63,9 +63,7 @@ class Results:
         rank: int | None = None,
     ) -> EventList:
         """Events grouped by name and device and, if requested, by shapes, the `n` innermost frames or overload.
-
-        Python functions, which `with_stack` records, have rows only with `include_python_functions`. With `rank`, only
-        the events of that process count.
+        Python functions have rows only with `include_python_functions`. With `rank`, of that process.
 
             >>> rows = prof.key_averages(group_by_input_shape=True)
             >>> [(row.input_shapes[1], row.count) for row in rows if row.key == "aten::addmm"]
@@ -100,6 +98,17 @@ class Results:
 
         return Steps(self._trace_of(rank))
 
+    def compilations(self, *, rank: int | None = None) -> Compilations:
+        """Each compilation of `torch.compile`: function, cause, time by stage, and `.breaks`.
+        With `rank`, of that process.
+
+            >>> len(prof.compilations())
+            0
+        """
+        from mtprof_nb.tables.compilation_table import Compilations
+
+        return Compilations(self._trace_of(rank))
+
     def ranks(self) -> Ranks:
         """A row for each rank, and the one that the others waited for: `.straggler`, None without one.
         `.collectives()` are matched over ranks, `.steps()` has the time of each step on each rank.
@@ -130,8 +139,7 @@ class Results:
 
     def functions(self, *, rank: int | None = None) -> Functions:
         """Time of each Python function, its own and in total: in ops, in Python code and in waiting.
-        Needs samples of Python stacks: `profile(with_python=True)`. A cell takes them with `--python`, which is its
-        default if the native recorder is built. With `rank`, only those of that process count.
+        Needs samples: `profile(with_python=True)`, in a cell `--python`. `rank` is a process.
 
             >>> prof.functions().to_dataframe().columns[:4].tolist()
             ['file', 'line', 'function', 'own_ns']
@@ -170,13 +178,11 @@ class Results:
         default_stream: int = 7,
     ) -> None:
         """Write the trace for Perfetto, chrome://tracing or HolisticTraceAnalysis: `.json` or `.json.gz`.
-
-        The file has what `torch.profiler` writes, and loads as such a file does; `save` keeps
-        everything. Of stacks of more than 100 frames, the middle is left out. The options are
-        torch's. `use_python_export` has no effect. The others are for kernels of CUDA graphs, whose
-        nodes are not recorded: `cuda_graph_annotations` with kernels to annotate, and
+        The file has what `torch.profiler` writes; `save` keeps everything. Of stacks of more than
+        100 frames, the middle is left out. The options are torch's, for kernels of CUDA graphs,
+        whose nodes are not recorded: `cuda_graph_annotations` with kernels to annotate, and
         `graph_lanes="all"` without annotations, raise `ValueError`; a `default_stream` other than
-        7 without `graph_lanes="all"` gives a warning.
+        7 without `graph_lanes="all"` gives a warning. `use_python_export` has no effect.
 
             >>> prof.export_chrome_trace("trace.json.gz")
         """
@@ -204,8 +210,7 @@ class Results:
 
     def export_memory_timeline(self, path: Path, device: str | None = None) -> None:
         """Write memory over time by category.
-        The suffix chooses the format: `.json`, `.json.gz`, `.raw.json.gz`, or `.html` for the page of
-        `export_html`, opened at the memory of `device`.
+        The suffix is `.json`, `.json.gz`, `.raw.json.gz`, or `.html`: `export_html`, at `device`.
 
             >>> prof.export_memory_timeline("memory.html")
         """
@@ -246,7 +251,7 @@ class Results:
         With `rank`, those of that process.
 
             >>> prof.summary().steps, list(prof.summary().phases_ns)
-            (3, ['forward', 'backward', 'optimizer', 'other'])
+            (3, ['forward', 'backward', 'optimizer', 'other', 'compiling'])
         """
         from mtprof_nb.analysis.summary import summary
 
@@ -273,12 +278,10 @@ class Results:
         show_all: bool = False,
     ) -> Panel | None:
         """Show the panel under the cell: in a notebook the widget, in a terminal the text.
-
-        `name` is its title, `sort` a column of the operators or one of torch's sort keys, `limit`
-        the most rows of the table, `status` a line about how the program ended. `show_all` adds
-        Python frames and runtime calls. Returns the panel, which any front end displays; as the
-        value of the same cell it is not displayed twice. marimo displays only the values of cells,
-        so there it is only returned. Returns None for text, and if a program executes the notebook.
+        `name` is its title, `sort` a column of the operators or one of torch's sort keys, `limit` the
+        most rows, `status` a line about how the program ended. `show_all` adds Python frames and
+        runtime calls. Returns the panel, which is not displayed twice as the value of the same cell;
+        marimo displays only values. Returns None for text, and if a program executes the notebook.
 
             >>> prof.show(limit=3)  # doctest: +ELLIPSIS
             train...
@@ -334,7 +337,6 @@ class Results:
 
     def sunburst(self, metric: str = "self", *, fold_libraries: bool = True, rank: int | None = None) -> Figure:
         """The stacks as a plotly sunburst, sized by `metric`: self, count, python, memory or device.
-
         The frames of a library that call each other are one slice, unless `fold_libraries` is False.
 
             >>> prof.sunburst("memory").data[0].type
@@ -394,6 +396,5 @@ class Recording(Results):
         return self._trace.label
 
     def __repr__(self) -> str:
-        count = len(self._trace.processes)
-        processes = f", {count} processes" if count > 1 else ""
+        processes = f", {count} processes" if (count := len(self._trace.processes)) > 1 else ""
         return f"<Recording {shortened(self.name)!r}: {len(self._trace):,} events{processes}>"

@@ -17,6 +17,7 @@ PATCHABLE = (
     "torch",
     "torch._C.TensorBase",
     "torch._C._profiler",
+    "torch._dynamo.callback.callback_handler",
     "torch.Tensor",
     "torch.UntypedStorage",
     "torch.autograd",

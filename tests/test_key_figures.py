@@ -38,7 +38,7 @@ def test_the_key_figures_of_a_recording():
         "outside_ns": 25,
         "profiler_ns": 5,
         "overhead_ns": 7,
-        "phases_ns": {"forward": 40, "backward": 30, "optimizer": 0, "other": 0},
+        "phases_ns": {"forward": 40, "backward": 30, "optimizer": 0, "other": 0, "compiling": 0},
         "ops": 3,
         "steps": 2,
         "threads": 1,

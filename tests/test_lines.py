@@ -37,7 +37,7 @@ def test_the_slowest_line_comes_first_and_what_has_no_line_last(trace: Trace) ->
         (4, "loss = y.sum()", 1_500),
         (0, "(unattributed)", 250),
     ]
-    assert lines[0] == LineRow(CELL, CELL, 3, "y = model(x)", 2_000, 5_000, 0, 0, 7_000, 7_000, 2)
+    assert lines[0] == LineRow(CELL, CELL, 3, "y = model(x)", 2_000, 5_000, 0, 0, 0, 7_000, 7_000, 2)
     assert len(lines[1:]) == 2
 
 
@@ -163,7 +163,7 @@ def test_a_data_frame_has_a_column_for_each_field_that_was_recorded(trace: Trace
 
     assert list(frame.columns) == [
         *("file", "where", "line", "source", "time_ns", "forward_ns", "backward_ns", "optimizer_ns", "other_ns"),
-        *("self_ns", "total_ns", "count"),
+        *("compiling_ns", "self_ns", "total_ns", "count"),
     ]
     assert frame["self_ns"].sum() == 8_750
     assert frame.loc[0, "source"] == "y = model(x)"

@@ -20,6 +20,7 @@ RULE_MODULES = (
     *("loops.one_by_one", "loops.loop_over_elements", "loops.tensors_of_numbers", "loops.growing_cat"),
     *("loops.python_bound", "autograd.gradients_for_nothing", "autograd.slow_backward"),
     *("waiting.waiting_for_input", "waiting.slow_first_step", "waiting.garbage_collections"),
+    *("compiling.recompiled", "compiling.mostly_compiling"),
     *("memory.kept_tensors", "memory.activations_at_peak"),
     *("machine.thread_numbers", "machine.slowest_rank"),
     *("devices.device_idle", "devices.waits_for_values", "devices.pageable_copies", "devices.made_on_host"),

@@ -14,7 +14,7 @@ from mtprof_nb.analysis.memory.memory_curve import memory_curve, memory_devices,
 from mtprof_nb.analysis.memory.missing_memory import has_memory
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.ranks.ranked_processes import step_starts_of_processes, trace_of_process
-from mtprof_nb.model.trace import OP, PHASES, SCOPE, STEP_PREFIX, Trace
+from mtprof_nb.model.trace import COMPILING, OP, PHASES, SCOPE, STEP_PREFIX, Trace
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Summary:
     profiler_ns: int
     #: Estimated time that recording added, including `profiler_ns`.
     overhead_ns: int | None
-    #: Self time of the ops of each phase.
+    #: Self time of the ops of each phase, and the time of compiling.
     phases_ns: dict[str, int]
     #: Number of calls of ops, including nested ones.
     ops: int
@@ -67,7 +67,7 @@ def summary(trace: Trace) -> Summary:
         profiler_ns=trace.own_ns,
         overhead_ns=trace.overhead_ns if trace.overhead_ns >= 0 else None,
         phases_ns=dict(zip(PHASES, phases_ns.tolist(), strict=True)),
-        ops=int(is_op.sum()),
+        ops=int((is_op & (trace.phase != COMPILING)).sum()),
         steps=len(marked_steps(trace)) if has_steps(trace) else None,
         threads=len(np.unique(trace.track[runs])),
         device_ns=int(trace.duration_ns[work].sum()) if work.any() else None,

@@ -10,6 +10,7 @@ import numpy as np
 from mtprof_nb.building.allocator_records import held_around, of_recording
 from mtprof_nb.capture.async_scopes import OpenScope, mark_interleaved
 from mtprof_nb.capture.collector_watch import WatchedCollections, with_collections
+from mtprof_nb.capture.compile_watch import WatchedCompilations, with_compilations
 from mtprof_nb.capture.compiled.opened_regions import open_regions
 from mtprof_nb.capture.hook import EventTimes, Request, full
 from mtprof_nb.capture.registry import HOOK_KINDS, SCOPES_ALONE, HookKind, default_hooks
@@ -46,6 +47,7 @@ class StoppedWindow:
     #: When the sampler began, where that was later than the window.
     sampled_from_ns: int | None = None
     collections: WatchedCollections | None = None
+    compilations: WatchedCompilations | None = None
 
 
 def finish(
@@ -70,6 +72,10 @@ def finish(
     parts = traces if cut is None else [_complete_until(cut.began_ns, part) for part in traces]
     ended_ns = ended_ns if cut is None else cut.began_ns
     trace = _until(ended_ns, _merged(parts))
+    offset_ns = window.request.clock.offset_ns
+    event_times: EventTimes = lambda ns: ns + offset_ns  # noqa: E731
+    if window.compilations is not None:
+        trace = with_compilations(trace, window.compilations, event_times, ended_ns)
     kinds = [HOOK_KINDS.get(name, SCOPES_ALONE) for name in window.traces]
     costs_ns = [_cost_ns(kind, part) for kind, part in zip(kinds, parts, strict=True)]
     step_starts = tuple((began, number) for number, began in steps)
@@ -93,8 +99,6 @@ def finish(
     )
     if cut is not None:
         _warn_of_cut(trace, cut)
-    offset_ns = window.request.clock.offset_ns
-    event_times: EventTimes = lambda ns: ns + offset_ns  # noqa: E731
     if window.samples is not None:
         trace = with_samples(trace, window.samples, event_times)
         if window.sampled_from_ns is not None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from mtprof_nb.capture.collector_watch import CollectorWatch, WatchedCollections
+from mtprof_nb.capture.compile_watch import CompileWatch, WatchedCompilations
 from mtprof_nb.capture.finish import StoppedWindow
 from mtprof_nb.capture.hook import Hook, Request, SoFar
 from mtprof_nb.capture.interrupts import interrupts_held_back, run_all, threads_without_signals
@@ -61,6 +62,8 @@ class Window:
         self._samples: SampledStacks | None = None
         self._watch = CollectorWatch()
         self._collections: WatchedCollections | None = None
+        self._compile_watch = CompileWatch()
+        self._compilations: WatchedCompilations | None = None
 
     def _make(self, kind: HookKind) -> Hook:
         recorded = (self.request.recorded_if_cheap if kind.is_cheap else None) or self.request.recorded
@@ -76,6 +79,7 @@ class Window:
         """Start every hook, or none."""
         self._began_ns = self.request.clock.now_ns()
         try:
+            self._compile_watch.start()  # first: Kineto would record what it calls of torch
             with threads_without_signals():
                 for hook in self.hooks.values():
                     hook.start()
@@ -154,11 +158,13 @@ class Window:
             samples=self._samples,
             sampled_from_ns=self._sampled_from_ns,
             collections=self._collections,
+            compilations=self._compilations,
         )
 
     def abandon(self) -> None:
         """Uninstall the hooks in a forked child; it is not recorded."""
         self._watch.stop()
+        self._compile_watch.stop()
         if self._sampler is not None:
             self._sampler.abandon()
         for hook in self.hooks.values():
@@ -173,11 +179,11 @@ class Window:
 
         # The watch comes last, and leaves out what is late: Kineto may record Python code that runs here.
         hooks = (partial(stop, name) for name in reversed(self.hooks))
-        run_all(self._stop_sampler, *hooks, self._stop_watch)
+        run_all(self._stop_sampler, *hooks, self._stop_watches)
         return {name: traces[name] for name in self.hooks}
 
-    def _stop_watch(self) -> None:
-        self._collections = self._watch.stop()
+    def _stop_watches(self) -> None:
+        self._collections, self._compilations = self._watch.stop(), self._compile_watch.stop()
 
     def _stop_sampler(self) -> None:
         sampler = self._sampler

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mtprof_nb.model.compilations import Compilation as Compilation
 from mtprof_nb.model.input_values import check_metadata_of_event, check_values
 from mtprof_nb.model.intervals import order_of, runs_of_equal
 from mtprof_nb.model.process_facts import OutsideOps as OutsideOps
@@ -50,6 +51,7 @@ from mtprof_nb.model.schema import Int64 as Int64
 from mtprof_nb.model.stack_tree import Frame as Frame
 from mtprof_nb.model.stack_tree import StackInterner as StackInterner
 from mtprof_nb.model.stack_tree import StackTree as StackTree
+from mtprof_nb.model.tracks import Collective as Collective
 from mtprof_nb.model.tracks import Process as Process
 from mtprof_nb.model.tracks import Track as Track
 from mtprof_nb.model.tracks import joined_metadata
@@ -96,8 +98,8 @@ def _chosen(kind: Int8, choice: list[bool]) -> Bool:
     return chosen
 
 
-PHASES = ("forward", "backward", "optimizer", "other")
-FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
+PHASES = ("forward", "backward", "optimizer", "other", "compiling")
+FORWARD, BACKWARD, OPTIMIZER, OTHER, COMPILING = range(5)
 #: How the name begins of the event that autograd's engine wraps around each node.
 ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 #: How the name begins of the scope of a profiler step.
@@ -105,17 +107,6 @@ STEP_PREFIX = "ProfilerStep#"
 
 #: Shapes of one op's inputs: a tuple per tensor, a tuple of tuples per tensor list, () otherwise.
 Shapes = tuple[tuple[int, ...] | tuple[tuple[int, ...], ...], ...]
-
-
-class Collective(NamedTuple):
-    """A call in which all processes of a group take part; "" and -1 stand for what the runtime does not report."""
-
-    name: str = ""
-    group: str = ""
-    group_size: int = -1
-    dtype: str = ""
-    in_elements: int = -1
-    out_elements: int = -1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,7 +129,7 @@ class Trace(Record):
     duration_ns: Annotated[Int64, Within(0, TIMES.limit)]
     #: The thread or device stream that ran the event, a position in `tracks`.
     track: Annotated[Int32, PointsInto("tracks", always=True)]
-    #: Position in `PHASES`: forward, backward, optimizer or other.
+    #: Position in `PHASES`: forward, backward, optimizer, other or compiling.
     phase: Annotated[Int8, Within(0, len(PHASES))]
     #: Unique and increasing over ops, 0 for other events.
     correlation_id: Int64
@@ -196,6 +187,8 @@ class Trace(Record):
     line: Annotated[Int32 | None, PointsInto("lines")] = None
     #: The marked lines that were running, innermost first: a node of `line_stacks`.
     line_stack: Annotated[Int32 | None, PointsInto("line_stacks")] = None
+    #: For a compilation, a position in `compilations`. None if nothing was compiled.
+    compilation: Annotated[Int32 | None, PointsInto("compilations")] = None
     #: For an op of an optimizer, the parameter that it updates. None if shapes were not recorded.
     parameter: Annotated[Int32 | None, PointsInto("parameters")] = None
 
@@ -225,6 +218,8 @@ class Trace(Record):
     lines: tuple[SourceLine, ...] = ()
     #: Names of parameters.
     parameters: tuple[str, ...] = ()
+    #: Facts of compilations.
+    compilations: tuple[Compilation, ...] = ()
     #: Stacks of marked lines.
     line_stacks: StackTree | None = None
     #: Why lines are missing or inexact; "" if they are complete.
@@ -243,7 +238,6 @@ class Trace(Record):
     outside: Annotated[Mapping[SourceLine, OutsideOps] | None, Joined(summed)] = None
     #: Source text of notebook cells and of the user's files when the recording ended, by file name.
     sources: Annotated[Mapping[str, str], Joined(updated)] = field(default_factory=dict)
-
     #: Labels of notebook cells, such as "Cell [3]", by file name.
     cells: Annotated[Mapping[str, str], Joined(updated)] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Processes, and what their events ran on: threads and streams of devices."""
+"""Processes, their collective calls, and what their events ran on: threads and streams of devices."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ from mtprof_nb.model.schema import CheckedBy, PointsInto
 GROUP = "distributedInfo"
 #: The key of the metadata of a process with its numbers of threads and processors: a JSON object.
 THREADS = "mtprof_threads"
+
+
+class Collective(NamedTuple):
+    """A call in which all processes of a group take part; "" and -1 stand for what the runtime does not report."""
+
+    name: str = ""
+    group: str = ""
+    group_size: int = -1
+    dtype: str = ""
+    in_elements: int = -1
+    out_elements: int = -1
 
 
 class Process(NamedTuple):

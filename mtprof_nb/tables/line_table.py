@@ -49,6 +49,7 @@ class LineRow:
     backward_ns: int
     optimizer_ns: int
     other_ns: int
+    compiling_ns: int
     self_ns: int
     total_ns: int
     #: Ops that ran on the line, over all its executions.

@@ -27,6 +27,7 @@ class StepRow:
     backward_ns: int
     optimizer_ns: int
     other_ns: int
+    compiling_ns: int
     #: Time in no op.
     outside_ns: int
     ops: int

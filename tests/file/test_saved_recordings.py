@@ -20,6 +20,7 @@ from traces import differences, event, make_trace, with_defaults
 import mtprof_nb as mtp
 from mtprof_nb.export import recording_file
 from mtprof_nb.model.checks import problem_of
+from mtprof_nb.model.compilations import Compilation, GraphBreak
 from mtprof_nb.model.schema import schema_of
 from mtprof_nb.model.trace import (
     Collective,
@@ -50,6 +51,7 @@ def full_trace() -> Trace:
     facts |= {"flops": 12, "overload": "out", "memory": (0, 1 << 40), "extra": {"bytes": "8"}, "record_function": 7}
     facts |= {"moved_bytes": 8, "collective": Collective("all_reduce", "0", 2, "float", 3, 3), "parameter": "w"}
     facts |= {"sequence_nr": 5, "is_python_backward": True, "is_async": True, "device_index": 1, "step": 4}
+    facts |= {"compilation": Compilation("0/0", "f", breaks=(GraphBreak("train.py", 3, "print"),))}
     rows = [
         event("aten::mm", 1_700_000_000_000_000_001, 1_700_000_000_000_000_901, **facts, launcher=-1, launch=-1),
         event("MmBackward", 1_700_000_000_000_001_000, 1_700_000_000_000_002_000, phase="backward", forward=0),
@@ -221,7 +223,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "a name": ({"name": [0, 1, 3]}, "column 'name', row 2: 3 is not between 0 and 2"),
     "no name": ({"name": [0, -1, 1]}, "column 'name', row 1: -1 is not between 0 and 2"),
     "a kind": ({"kind": [0, 0, 10]}, "column 'kind', row 2: 10 is not between 0 and 9"),
-    "a phase": ({"phase": [0, 0, -1]}, "column 'phase', row 2: -1 is not between 0 and 3"),
+    "a phase": ({"phase": [0, 0, -1]}, "column 'phase', row 2: -1 is not between 0 and 4"),
     "a shape": ({"shape": [0, -2, -1]}, "column 'shape', row 1: -2 is not between -1 and 0"),
     "an event": ({"forward": [3, 0, 0]}, "column 'forward', row 0: 3 is not between -1 and 2"),
     "a length": ({"duration_ns": [-1, 0, 0]}, "column 'duration_ns', row 0: -1 is not between 0"),

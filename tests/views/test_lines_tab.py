@@ -50,7 +50,7 @@ def test_the_whole_cell_is_listed_with_the_cost_of_each_line(trace: Trace) -> No
         "id": 0,
         "text": "y = model(x)",
         "location": f"{CELL}:3",
-        "phases": {"forward": 2_000, "backward": 5_000, "optimizer": 0, "other": 0},
+        "phases": {"forward": 2_000, "backward": 5_000, "optimizer": 0, "other": 0, "compiling": 0},
         "time_ns": 7_000,
         "outside_ns": None,
         "total_ns": 7_000,
@@ -296,6 +296,6 @@ def test_a_line_has_its_time_on_devices_by_phase() -> None:
     line = first["files"][0]["lines"][2]
 
     assert (first["largest_device_ns"], line["device_ns"]) == (90, 90)
-    assert line["device_phases"] == {"forward": 30, "backward": 60, "optimizer": 0, "other": 0}
+    assert line["device_phases"] == {"forward": 30, "backward": 60, "optimizer": 0, "other": 0, "compiling": 0}
     assert "<th" in lines_html(trace)
     assert ">Device</th>" in lines_html(trace)

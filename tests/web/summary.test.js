@@ -11,6 +11,8 @@ const NOTHING = {
   ops: [],
   functions: [],
   waits: [],
+  compilations: [],
+  breaks: [],
   findings: [],
   nothing: "",
   notes: [],

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mtprof_nb.advice.causes.collector_time import collected_ns
-from mtprof_nb.advice.causes.preparations import preparation_ns
+from mtprof_nb.advice.causes.preparations import COMPILING, preparation_ns
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.compiled import compilations, compiled_sentence
 from mtprof_nb.analysis.costs import counted_ops, op_costs
 from mtprof_nb.analysis.devices.device_figures import device_figures
 from mtprof_nb.analysis.devices.who_waits import are_busy, devices_title, work_throughout
@@ -37,6 +38,7 @@ _PARTS = {
     "backward": "is the backward pass",
     "optimizer": "is the optimizer",
     "other": "is in ops of neither forward pass, backward pass nor optimizer",
+    "compiling": "is compiling",
     "ops": "is spent in ops",
     "outside": "passed outside ops",
 }
@@ -70,6 +72,7 @@ def where_time_went(trace: Trace) -> str:
         f"This recording covers {part}." if part else "",
         units.sentence(str(named or "")),
         where_device_time_went(trace) or _parts(trace),
+        compiled_sentence(trace),
     )
     return " ".join(filter(None, sentences))
 
@@ -155,7 +158,8 @@ def _passes(phases_ns: dict[str, int]) -> dict[str, int]:
     """The time of each phase; of a program that trains nothing, which has no passes, the time of all ops."""
     if phases_ns["backward"] or phases_ns["optimizer"]:
         return phases_ns
-    return {"ops": sum(phases_ns.values())}
+    compiling_ns = phases_ns["compiling"]
+    return {"ops": sum(phases_ns.values()) - compiling_ns, "compiling": compiling_ns}
 
 
 def _named(trace: Trace, line: SourceLine | None) -> str:
@@ -174,6 +178,8 @@ def waiting(trace: Trace) -> list[Waiting]:
         Waiting("synchronisation with the device", device_ns),
     ]
     now_and_then = {_COLLECTIONS: collected_ns(trace.collections), **preparation_ns(trace)}
+    if compilations(trace):  # these are no wait, but a phase
+        now_and_then.pop(COMPILING, None)
     least_ns = _LEAST_SHARE * wall_ns(trace)
     waits += [Waiting(title, ns) for title, ns in now_and_then.items() if ns >= least_ns]
     return sorted((one for one in waits if one.ns), key=lambda one: -one.ns)

@@ -16,14 +16,26 @@ from mtprof_nb.analysis.memory.missing_memory import lacks_memory
 from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.stacks.stack_metrics import with_called
 from mtprof_nb.model.stack_tree import has_above
-from mtprof_nb.model.trace import BACKWARD, FORWARD, OP, OPTIMIZER, OTHER, Bool, Int32, Int64, SourceLine, Trace
+from mtprof_nb.model.trace import (
+    BACKWARD,
+    COMPILING,
+    FORWARD,
+    OP,
+    OPTIMIZER,
+    OTHER,
+    Bool,
+    Int32,
+    Int64,
+    SourceLine,
+    Trace,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class LineCosts:
     """One row a line; the last row, without a line, has the ops and kernels whose line is not known.
 
-    The first five columns, and the bytes, sum up exactly to the trace's totals over all counted ops, and the device
+    The first six columns, and the bytes, sum up exactly to the trace's totals over all counted ops, and the device
     time to that of all kernels, copies, sets and collectives. Bytes that a line allocated outside ops count as well.
     """
 
@@ -32,6 +44,7 @@ class LineCosts:
     backward_ns: Int64
     optimizer_ns: Int64
     other_ns: Int64
+    compiling_ns: Int64
     #: Counted ops, nested ones too.
     count: Int64
     #: With the lines that the line called; so the rows overlap.
@@ -71,7 +84,8 @@ def line_costs(trace: Trace) -> LineCosts:
         backward_ns=divided(BACKWARD),
         optimizer_ns=divided(OPTIMIZER),
         other_ns=divided(OTHER),
-        count=summed(np.ones(len(trace), np.int64)),
+        compiling_ns=summed(costs.self_ns, COMPILING),
+        count=summed((trace.phase != COMPILING).astype(np.int64)),
         total_ns=_with_callees(trace, costs.self_ns, size),
         device_ns=_device(trace, line, size),
         device_forward_ns=_device(trace, line, size, FORWARD),

@@ -14,7 +14,7 @@ from mtprof_nb.analysis.once import once_a_trace
 from mtprof_nb.analysis.program_time.data_loading import loader_calls
 from mtprof_nb.analysis.program_time.spent_time import apart_from
 from mtprof_nb.analysis.steps.step_times import step_times
-from mtprof_nb.model.trace import PHASES, Int32, Int64, SourceLine, Trace
+from mtprof_nb.model.trace import COMPILING, PHASES, Int32, Int64, SourceLine, Trace
 
 #: A step is slow from this many times the median on.
 SLOW = 1.5
@@ -87,7 +87,7 @@ def step_figures(trace: Trace) -> StepFigures | None:
         start_ns=start_ns,
         duration_ns=duration_ns,
         phases_ns=table_of_sums(trace.phase[rows], position, own, (len(PHASES), len(number))),
-        ops=np.bincount(position, minlength=len(number)),
+        ops=np.bincount(position[trace.phase[rows] != COMPILING], minlength=len(number)),
         slow=(),
     )
     return replace(made, slow=_slow_steps(trace, made, rows, position))

@@ -21,6 +21,9 @@ name                                                                  file
 `torch._inductor.codecache.PyCodeCache`: `linemaps`, `modules`,       `inductor_code.py`
 `load_by_key_path`; `torch._inductor.output_code.CompiledFxGraph`:
 `cache_key`, `inductor_post_grad_graph_str` (not looked up in 2.6)
+`torch._dynamo.callback.callback_handler.install_callbacks`,          `compiler_records.py`
+`torch._dynamo.utils.get_compilation_metrics`, `graph_break_reasons`
+(not looked up in 2.6)
 ===================================================================== ==========================
 
 The C++ recorder (`capture/native/source/`) uses of torch: `at::addGlobalCallback`,

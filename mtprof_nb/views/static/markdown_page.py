@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mtprof_nb.advice.causes.where_time_went import where_time_went
+from mtprof_nb.tables.compilation_table import Compilations
 from mtprof_nb.tables.rank_table import Ranks
 from mtprof_nb.tables.table import Table
 from mtprof_nb.tables.writers.as_markdown import as_markdown, marked
@@ -31,6 +32,7 @@ def _tables(scene: Scene) -> list[Table | None]:
     lines, ops = lines_table(scene, _MOST_LINES), operators_table(scene)
     return [
         Ranks(scene.trace).brief(),
+        Compilations(scene.trace).brief(_MOST_LINES),
         lines and lines.only("where", "source", "time_ns", "share"),
         ops and ops.only("label", "count", "self_ns", "share", "total_ns"),
     ]

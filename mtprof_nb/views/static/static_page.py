@@ -9,6 +9,7 @@ import numpy as np
 from mtprof_nb.analysis.families import FAMILIES
 from mtprof_nb.errors import legible_lines
 from mtprof_nb.model.trace import Trace
+from mtprof_nb.tables.compilation_table import Compilations
 from mtprof_nb.tables.operators.operator_rows import rows
 from mtprof_nb.tables.rank_table import Ranks
 from mtprof_nb.tables.step_table import Steps
@@ -55,7 +56,8 @@ def _text_lines(scene: Scene) -> list[str]:
     lines += overview_text(scene.trace)
     if steps := _steps(scene.trace):
         lines += ["", *steps]
-    tables = (Ranks(scene.trace).brief(), lines_table(scene, _TEXT_LINES), operators_table(scene))
+    first = (Ranks(scene.trace).brief(), Compilations(scene.trace).brief(_TEXT_LINES))
+    tables = (*first, lines_table(scene, _TEXT_LINES), operators_table(scene))
     return lines + [part for table in tables if table is not None for part in ("", as_text(table))]
 
 
@@ -73,6 +75,7 @@ def html(scene: Scene, charts: bool = True) -> str:
         parts.append(overview_html(trace))
         parts.append(_titled("Steps", "".join(f"<div>{escaped(line)}</div>" for line in _steps(trace))))
         parts.append(_titled("Ranks", _table(Ranks(trace).brief())))
+        parts.append(_titled("Compilations", _table(Compilations(trace).brief(DEFAULT_ROWS))))
         parts.append(_titled("Lines by time", _table(lines_table(replace(scene, limit=None), DEFAULT_ROWS))))
     parts.append(_table(operators_table(scene)))
     if charts and 0 < len(trace) <= _MOST_EVENTS:

@@ -167,10 +167,10 @@ def _memory_column(lines: Lines) -> Answer | None:
     return None
 
 
-def _device_by_phase(row: LineRow) -> tuple[int, int, int, int]:
+def _device_by_phase(row: LineRow) -> tuple[int, int, int, int, int]:
     """The time on devices of a row by phase, in the order of `PHASES`."""
     phases = row.device_forward_ns or 0, row.device_backward_ns or 0, row.device_optimizer_ns or 0
-    return *phases, (row.device_ns or 0) - sum(phases)
+    return *phases, (row.device_ns or 0) - sum(phases), 0
 
 
 def _bytes(row: LineRow) -> int | None:
@@ -178,7 +178,7 @@ def _bytes(row: LineRow) -> int | None:
 
 
 def _cost(row: LineRow, number: int, text: str) -> Answer:
-    by_phase = row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns
+    by_phase = row.forward_ns, row.backward_ns, row.optimizer_ns, row.other_ns, row.compiling_ns
     return {
         "id": number,
         "text": shown(text),

@@ -23,6 +23,10 @@ export function mount({ host, first, store }) {
   const waits = first.waits.map(({ title, ns, share }) =>
     entry(h("span", { text: title, title }), duration(ns), share),
   );
+  const compilations = first.compilations.map(({ label, location, why, stages, time_ns, share }) =>
+    entry(h("span", { text: label, title: location }), duration(time_ns), share, why, stages),
+  );
+  const breaks = first.breaks.map((text) => entry(h("span", { text, title: text }), "", ""));
   host.append(
     h(
       "div",
@@ -37,6 +41,8 @@ export function mount({ host, first, store }) {
         list(`Hottest lines${first.on}`, lines),
         list(`Hottest ops${first.on}`, ops),
         list("Hottest functions, outside ops", functions),
+        list("Longest compilations", compilations),
+        list("Graph breaks", breaks),
         list("Time waited, of the time that passed", waits),
       ),
     ),

@@ -8,12 +8,14 @@ from mtprof_nb.advice.causes.where_time_went import waiting, where_device_time_w
 from mtprof_nb.advice.finding import Finding
 from mtprof_nb.advice.recording_notes import advice_notes
 from mtprof_nb.analysis import units
+from mtprof_nb.analysis.compiled import graph_breaks
 from mtprof_nb.analysis.devices.who_waits import devices_title
 from mtprof_nb.analysis.lines.attribution import attribution
 from mtprof_nb.analysis.program_time.recorded_time import program_ns, recorded_ns
 from mtprof_nb.analysis.summary import summary
 from mtprof_nb.model.source_files import source_location
 from mtprof_nb.model.trace import SourceLine, Trace
+from mtprof_nb.tables.compilation_table import CompilationRow, Compilations, break_text
 from mtprof_nb.tables.function_table import FunctionRow, Functions
 from mtprof_nb.tables.line_table import LineRow, Lines
 from mtprof_nb.tables.operators.operator_rows import rows
@@ -47,6 +49,8 @@ class SummaryTab(Tab):
                 {"title": one.title, "ns": one.ns, "share": units.share(one.ns, recorded_ns(trace))}
                 for one in waiting(trace)
             ],
+            "compilations": [_compilation(trace, row) for row in longest_compilations(trace)],
+            "breaks": [shown(break_text(trace, one), 300) for one in graph_breaks(trace)[:_MOST]],
             "findings": [_finding(trace, finding) for finding in advise(trace)],
             "nothing": nothing_found(trace),
             "notes": list(advice_notes(trace)),
@@ -88,6 +92,24 @@ def slowest_functions(trace: Trace) -> list[FunctionRow]:
     """The functions that took longest themselves, outside ops; none without samples."""
     known = [row for row in Functions(trace) if row.file and row.outside_ns]
     return sorted(known, key=lambda row: -row.outside_ns)[:_MOST]
+
+
+def longest_compilations(trace: Trace) -> list[CompilationRow]:
+    """The compilations that took longest."""
+    return sorted(Compilations(trace), key=lambda row: -row.duration_ns)[:_MOST]
+
+
+def _compilation(trace: Trace, row: CompilationRow) -> Answer:
+    stages = {"dynamo": row.dynamo_ns, "AOT": row.aot_ns}
+    stages |= {"inductor": row.inductor_ns, "build": row.build_ns}
+    return {
+        "label": shown(row.function),
+        "location": shown(source_location(trace, row.file, row.line)) if row.file else "",
+        "why": shown(f"{row.cause}: {row.reason}" if row.reason else row.cause),
+        "stages": ", ".join(f"{name} {units.duration(ns)}" for name, ns in stages.items() if ns),
+        "time_ns": row.duration_ns,
+        "share": units.share(row.duration_ns, program_ns(trace)),
+    }
 
 
 def _function(trace: Trace, row: FunctionRow, whole: int) -> Answer:

@@ -9,6 +9,9 @@ export interface SummaryFirst {
   ops: SlowOp[];
   functions: SlowFunction[];
   waits: { title: string; ns: number; share: string }[];
+  compilations: Compiled[];
+  /** Sentences, one for each line that breaks graphs. */
+  breaks: string[];
   findings: ShownFinding[];
   /** Shown where there is no finding. */
   nothing: string;
@@ -47,6 +50,17 @@ export interface SlowFunction {
   outside_ns: number;
   /** The estimate is wrong by more than this in 5 of 100 recordings; null where it is not known. */
   error_ns: number | null;
+  share: string;
+}
+
+/** `summary_tab._compilation`. */
+export interface Compiled {
+  label: string;
+  location: string;
+  why: string;
+  /** The time of each stage in words. */
+  stages: string;
+  time_ns: number;
   share: string;
 }
 

@@ -22,7 +22,7 @@ _ROW_HEIGHT, _RIBBON_HEIGHT = 0.88, 0.66
 _MARGIN = {"l": 92, "r": 12, "t": 20, "b": 34}
 _CHARACTER_PIXELS = 6.4
 #: Phases differ by pattern: colours are for op families.
-_HATCH = {"forward": "", "backward": "/", "optimizer": "|", "other": "."}
+_HATCH = {"forward": "", "backward": "/", "optimizer": "|", "other": ".", "compiling": "x"}
 _GREY = "#8a9199"
 
 

@@ -10,6 +10,7 @@ const STROKES = {
   backward: "M-1,1L1,-1M0,5L5,0M4,6L6,4",
   optimizer: "M2.5,0V5",
   other: "M2,2.5H3",
+  compiling: "M-1,1L1,-1M0,5L5,0M4,6L6,4M-1,4L1,6M0,0L5,5M4,-1L6,1",
 };
 /** In the order of their codes. */
 export const PHASES = /** @type {Phase[]} */ (Object.keys(STROKES));

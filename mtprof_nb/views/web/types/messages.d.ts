@@ -15,7 +15,7 @@ import type { StepsFirst } from "../../tabs/steps/steps_types";
 import type { SummaryFirst } from "../../tabs/summary/summary_types";
 
 export type TabName = keyof Firsts;
-export type Phase = "forward" | "backward" | "optimizer" | "other";
+export type Phase = "forward" | "backward" | "optimizer" | "other" | "compiling";
 export type Unit =
   | ("count" | "time" | "share" | "bytes" | "flops" | "held" | "percent" | "rate")
   | ("change" | "ratio" | "text" | "words" | "rank");
