@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from mtprof_nb.building.compiling import TimedCompilation, added, with_compiled_steps
 from mtprof_nb.capture.hook import EventTimes
 from mtprof_nb.capture.imports import ImportWatcher
+from mtprof_nb.capture.interrupts import run_all
 from mtprof_nb.capture.patches import Patches
 from mtprof_nb.capture.samples.python_stacks import StackEntry, Stacks, frames_of
 from mtprof_nb.capture.torch_private import compiler_records
@@ -51,6 +52,10 @@ class WatchedCompilations(NamedTuple):
 class CompileWatch:
     """Listens to torch's compiler from `start` to `stop`, also if it is imported meanwhile."""
 
+    #: The watch that was started last. Its end may have failed, as in a thread at the limit of
+    #: recursion: the next start ends it.
+    _last: ClassVar[CompileWatch | None] = None
+
     def __init__(self) -> None:
         self._patches = Patches()
         self._watcher = ImportWatcher([compiler_records.ANNOUNCER], self._install)
@@ -61,6 +66,10 @@ class CompileWatch:
         self._earlier: list[Any] = []
 
     def start(self) -> None:
+        """Listen from now on."""
+        if CompileWatch._last is not None:
+            CompileWatch._last.remove()
+        CompileWatch._last = self
         self._earlier = compiler_records.metrics()
         if compiler_records.ANNOUNCER in sys.modules:
             self._install()
@@ -74,12 +83,17 @@ class CompileWatch:
 
     def stop(self) -> WatchedCompilations:
         """End it. Harmless where it was not started."""
-        self._watcher.remove()
-        self._patches.undo()
+        self.remove()
         self._keep_records()
         notes = tuple(compiler_records.missing_names()) if self._announced or self._records else ()
         records = list(self._records.values())
         return WatchedCompilations(self._announced, records, self._earlier, notes)
+
+    def remove(self) -> None:
+        """Put everything back."""
+        run_all(self._patches.undo, self._watcher.remove)
+        if CompileWatch._last is self:
+            CompileWatch._last = None
 
     def _keep_records(self) -> None:
         old = set(map(id, self._earlier))

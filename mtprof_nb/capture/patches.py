@@ -25,10 +25,11 @@ class Patches:
     def undo(self) -> None:
         """Put back the originals, the last first. An attribute that other code has replaced since stays."""
         while self._replaced:
-            owner, name, own, replacement = self._replaced.pop()
-            if vars(owner).get(name, _MISSING) is not replacement:
-                continue
-            if own is _MISSING:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, own)
+            # Forgotten last: where it fails, as at the limit of recursion, it can be undone later.
+            owner, name, own, replacement = self._replaced[-1]
+            if vars(owner).get(name, _MISSING) is replacement:
+                if own is _MISSING:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, own)
+            del self._replaced[-1]

@@ -179,11 +179,14 @@ class Window:
 
         # The watch comes last, and leaves out what is late: Kineto may record Python code that runs here.
         hooks = (partial(stop, name) for name in reversed(self.hooks))
-        run_all(self._stop_sampler, *hooks, self._stop_watches)
+        run_all(self._stop_sampler, *hooks, self._stop_watch, self._stop_compile_watch)
         return {name: traces[name] for name in self.hooks}
 
-    def _stop_watches(self) -> None:
-        self._collections, self._compilations = self._watch.stop(), self._compile_watch.stop()
+    def _stop_watch(self) -> None:
+        self._collections = self._watch.stop()
+
+    def _stop_compile_watch(self) -> None:
+        self._compilations = self._compile_watch.stop()
 
     def _stop_sampler(self) -> None:
         sampler = self._sampler

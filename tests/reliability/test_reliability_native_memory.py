@@ -84,7 +84,7 @@ def test_of_a_recording_that_would_take_more_memory_than_there_is_the_first_part
 
 def test_a_recording_takes_at_most_half_of_the_memory_that_is_left(hook: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mtprof_nb.capture.native.native_hook.available_bytes", lambda: 0)
-    monkeypatch.setattr("mtprof_nb.capture.native.native_hook._TAKEN_ANYWAY", 2 * 64 * 50)
+    monkeypatch.setattr("mtprof_nb.capture.native.native_hook.TAKEN_ANYWAY", 2 * 64 * 50)
     prof = mtp.profile(hook=hook)
     prof.start()
     for _ in range(200):
