@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from conftest import Kernel
 
 _SETUP = f"""
+%load_ext mtprof_nb
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 import torch
@@ -28,7 +29,7 @@ ones = torch.ones(3, 3)
 """
 
 
-def test_a_cell_has_kernels_with_its_lines_and_shows_the_device(kernel: Kernel) -> None:
+def test_a_cell_has_kernels_with_its_lines_and_shows_the_device(new_kernel: Kernel) -> None:
     pytest.importorskip("torch")
     if reason := why_not():
         pytest.skip(f"no native recorder: {reason}")
@@ -36,12 +37,12 @@ def test_a_cell_has_kernels_with_its_lines_and_shows_the_device(kernel: Kernel) 
         device()
     except BuildError as error:
         pytest.skip(str(error))
-    kernel.run(_SETUP)
-    ran = kernel.run("%%mtprofile\nwith gpu.on():\n    for _ in range(5):\n        ones.mm(ones)")
+    new_kernel.run(_SETUP)
+    ran = new_kernel.run("%%mtprofile\nwith gpu.on():\n    for _ in range(5):\n        ones.mm(ones)")
 
     assert (ran.status, ran.stderr, len(ran.panels)) == ("ok", "", 1)
-    assert kernel.value("mtp.last().trace.hooks") == ("native",)
-    assert kernel.value("[(row.source.strip(), row.device_ns) for row in mtp.last().lines() if row.device_ns]") == [
+    assert new_kernel.value("mtp.last().trace.hooks") == ("native",)
+    assert new_kernel.value("[(row.source.strip(), row.device_ns) for row in mtp.last().lines() if row.device_ns]") == [
         ("ones.mm(ones)", 20_000)
     ]
-    assert kernel.value("mtp.last().trace.recorded.with_stack and mtp.last().trace.recorded.profile_memory") is True
+    assert new_kernel.value("mtp.last().trace.recorded.with_stack and mtp.last().trace.recorded.profile_memory") is True

@@ -62,7 +62,7 @@ def compile_recorder(key: RecorderKey, target: Path, log: Path) -> None:
     try:
         _compile_and_load(key, target, log, kineto)
     except BuildError:
-        if not kineto.exists():
+        if not kineto.exists() or not re.search("kineto|fmt", _first_error(log)):
             raise
         _compile_and_load(key, target, log, None)
 
