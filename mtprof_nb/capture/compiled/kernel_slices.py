@@ -99,7 +99,7 @@ class _Contents:
         self._used = {buffer for call in wrapper.calls for buffer in call.reads}
         self._used.update(filter(None, wrapper.returns))
         self._outputs(wrapper)
-        # What the first round names helps to tell apart ops of one kind in the second.
+        # Names of the first round distinguish ops of one kind in the second.
         for _ in range(2):
             self._of_libraries(wrapper)
         self._written = {one for call in wrapper.calls if call.kind == CPP for one in call.writes}

@@ -1,4 +1,4 @@
-// What Kineto tells of devices, as columns: no text of JSON and no Python object for an event.
+// Columns of the events that Kineto recorded on devices: no text of JSON and no Python object for an event.
 #pragma once
 
 #include <libkineto.h>
