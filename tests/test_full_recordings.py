@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
+import pytest
 from traces import differences, event, make_trace
 
 from mtprof_nb.advice.causes.where_time_went import where_time_went
@@ -24,9 +25,6 @@ from mtprof_nb.views.scene import Scene
 from mtprof_nb.views.static.markdown_page import markdown
 from mtprof_nb.views.static.static_page import html, text
 from mtprof_nb.views.strip import strip_of
-
-if TYPE_CHECKING:
-    import pytest
 
 S = 1_000_000_000
 WHY = "max_events=2 was reached; raise max_events, or use a schedule"
@@ -86,7 +84,7 @@ def test_the_lines_under_a_cell_that_runs_on_say_how_much_was_recorded_and_how_f
     line._show()
 
     assert published[0]["text/plain"].splitlines()[0] == (
-        "Cell [2]: recorded the first 591 ms, and is full, 23 s, 90,286 steps (3,930 a second)"
+        "Cell [2]: stopped recording after 591 ms, as it was full, 23 s, 90,286 steps (3,930 a second)"
     )
 
 
@@ -95,8 +93,25 @@ def test_texts_of_lines_functions_and_steps_say_it_and_the_step_that_was_cut_is_
 
     for shown in (recording.lines(), recording.functions(), recording.steps(), recording.advice()):
         assert COVERS in str(shown)
+    averages, events = recording.key_averages(), recording.events()
+    for in_torchs_layout in (averages, averages[:1], averages.copy(), events, events[:1]):
+        assert str(in_torchs_layout).endswith(f"\nNote: {COVERS}\n")
     assert [step.number for step in recording.steps()] == [0]
     assert str(recording.steps()).startswith("1 whole step; median 2.00 s")
+
+
+def test_figures_say_it_and_those_of_a_whole_recording_have_no_title() -> None:
+    pytest.importorskip("plotly")
+    trace = full()
+    held = make_trace([event("aten::mm", 0, S)], allocations=[{"nbytes": 8}], ended_ns=S, windows=((0, S),))
+
+    for drawn in (Recording(trace).timeline(), Recording(trace).icicle("count"), Recording(trace).sunburst("count")):
+        assert drawn.layout.title.text == COVERS
+    cut = Recording(replace(held, unrecorded=(Unrecorded(S, 3 * S, WHY),)))
+    assert cut.memory().layout.title.text == f"This recording covers the first 1.00 s of 3.00 s: {WHY}."
+    assert Recording(held).timeline().layout.title.text is None
+    several = Recording(merge([full(rank=0), full(rank=1)])).timeline()
+    assert several.layout.title.text == "2 processes were recorded in part: see summary().notes."
 
 
 def test_pages_and_files_say_it(tmp_path: Path) -> None:

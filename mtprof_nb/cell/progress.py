@@ -91,7 +91,7 @@ class RecordingLine:
         self._costs = written(so_far)
         if so_far is not None and so_far.full_ns and self._full_s is None:
             self._full_s = time.monotonic() - self._began - (time.perf_counter_ns() - so_far.full_ns) / 1e9
-            self._doing = f"recorded the first {units.duration(max(self._full_s, 0) * 1e9)}, and is full"
+            self._doing = f"stopped recording after {units.duration(max(self._full_s, 0) * 1e9)}, as it was full"
 
     def _show(self) -> None:
         elapsed_s = time.monotonic() - self._began

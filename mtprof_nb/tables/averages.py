@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any, SupportsIndex, overload
 
@@ -12,6 +12,7 @@ from mtprof_nb.analysis.costs import loose_allocations
 from mtprof_nb.analysis.fields import entry
 from mtprof_nb.analysis.groups import Groups, Key, flat_shapes, frames_key, group
 from mtprof_nb.analysis.sort_keys import TORCH_KEYS
+from mtprof_nb.analysis.summary import coverage_notes
 from mtprof_nb.errors import shown
 from mtprof_nb.model.trace import PYTHON, Int64, Trace
 from mtprof_nb.tables.event import DeviceName, Event, used_device
@@ -133,8 +134,10 @@ class EventList(TextTable, list[FunctionEventAvg]):
         use_device: str | None = None,
         profile_memory: bool = False,
         with_flops: bool = False,
+        notes: Sequence[str] = (),
     ) -> None:
         super().__init__(rows)
+        self._coverage = notes
         self._use_device = use_device
         self._profile_memory = profile_memory
         self._with_flops = with_flops
@@ -142,7 +145,11 @@ class EventList(TextTable, list[FunctionEventAvg]):
     def like(self, rows: Iterable[FunctionEventAvg]) -> EventList:
         """A list of `rows` with the columns of this list."""
         return EventList(
-            rows, use_device=self._use_device, profile_memory=self._profile_memory, with_flops=self._with_flops
+            rows,
+            use_device=self._use_device,
+            profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
+            notes=self._coverage,
         )
 
     @overload
@@ -163,6 +170,9 @@ class EventList(TextTable, list[FunctionEventAvg]):
 
     def _recorded_columns(self) -> tuple[bool, bool]:
         return self._profile_memory, self._with_flops
+
+    def _notes(self) -> Sequence[str]:
+        return self._coverage
 
     def key_averages(
         self,
@@ -248,6 +258,7 @@ def key_averages(
         use_device=used_device(trace),
         profile_memory=trace.recorded.profile_memory,
         with_flops=trace.recorded.with_flops,
+        notes=coverage_notes(trace),
     )
 
 

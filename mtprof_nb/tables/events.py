@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableSequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 
 from mtprof_nb.analysis.costs import averaged_costs
+from mtprof_nb.analysis.summary import coverage_notes
 from mtprof_nb.model.merge import merge
 from mtprof_nb.model.trace import Int64, Trace
 from mtprof_nb.tables.averages import SORT_KEYS, EventList, FunctionEventAvg, key_averages
@@ -143,6 +144,9 @@ class Events(TextTable, MutableSequence[Event]):
     def _recorded_columns(self) -> tuple[bool, bool]:
         recorded = [trace.recorded for trace in ((self._trace,) if self._held is None else self._chosen())]
         return any(one.profile_memory for one in recorded), any(one.with_flops for one in recorded)
+
+    def _notes(self) -> Sequence[str]:
+        return coverage_notes(self._trace)
 
     def to_dataframe(self) -> pd.DataFrame:
         """A pandas DataFrame with one row per event and a column for each key that was recorded. Needs pandas.

@@ -125,6 +125,10 @@ class TextTable(Tabular):
         """Whether memory and FLOPs were recorded: each has columns of its own."""
         raise NotImplementedError
 
+    def _notes(self) -> Sequence[str]:
+        """Which part of the run the rows are of, where it was not recorded whole."""
+        raise NotImplementedError
+
     def table(
         self,
         sort_by: str | None = None,
@@ -165,7 +169,8 @@ class TextTable(Tabular):
         lines = ["=" * body.line_length, header] if header is not None else []
         if top_level_events_only:
             lines += ["=" * body.line_length, "This report only display top-level ops statistics"]
-        return "\n".join([*lines, *body.lines(), *_totals(rows, time_unit)]) + "\n"
+        notes = (f"Note: {legible(note)}" for note in self._notes())
+        return "\n".join([*lines, *body.lines(), *_totals(rows, time_unit), *notes]) + "\n"
 
 
 class _Body:

@@ -153,4 +153,4 @@ def test_a_cell_that_runs_on_after_its_recording_was_full_says_so(quick: Kernel,
     lines = [line.splitlines()[0] for line in _lines(quick.run(f"%%mtprofile {flags}\n{cell}", **WATCHED)) if line]
 
     *_, last = [line for line in lines if "reading" not in line]
-    assert re.fullmatch(r"loop: recorded the first \d+(\.\d+)? m?s, and is full, \d+ s", last)
+    assert re.fullmatch(r"loop: stopped recording after \d+(\.\d+)? m?s, as it was full, \d+ s", last)

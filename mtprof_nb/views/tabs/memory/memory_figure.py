@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mtprof_nb.analysis import units
 from mtprof_nb.analysis.families import FAMILIES, REDUCTION
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.escaped_text import hover, shown
+from mtprof_nb.views.figure import Figure, figure
 from mtprof_nb.views.scene import Answer
 from mtprof_nb.views.tabs.memory.memory_tab import memory_chart, no_curve
 from mtprof_nb.views.tabs.timeline.timeline_figure import time_axis
-
-Figure = Any
 
 _TICKS = 5
 #: Colours of the devices, in their order: matrix blue first, then those that differ most from it.
@@ -23,8 +20,6 @@ CURVES = tuple(FAMILIES[code].colour for code in (0, 1, 3, 2, 6))
 
 def memory(trace: Trace) -> Figure:
     """Allocated bytes over time as a plotly figure; `ValueError` where none were recorded."""
-    import plotly.graph_objects as go
-
     chart = memory_chart(trace)
     if not chart.curves:
         raise ValueError(no_curve(trace))
@@ -35,7 +30,7 @@ def memory(trace: Trace) -> Figure:
         _line(curve, drawn["texts"], whole_ns, colour) for curve, colour in zip(drawn["curves"], colours, strict=True)
     ]
     peaks = [_peak(curve, drawn["texts"], whole_ns) for curve in drawn["curves"]]
-    return go.Figure({"data": [*lines, *peaks], "layout": _layout(drawn["curves"], whole_ns)})
+    return figure(trace, [*lines, *peaks], _layout(drawn["curves"], whole_ns))
 
 
 def _line(curve: Answer, texts: Answer, whole_ns: int, colour: str) -> Answer:

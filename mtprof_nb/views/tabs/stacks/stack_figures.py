@@ -7,10 +7,9 @@ from typing import Any
 from mtprof_nb.analysis import units
 from mtprof_nb.model.trace import Trace
 from mtprof_nb.views.escaped_text import hover
+from mtprof_nb.views.figure import Figure, figure
 from mtprof_nb.views.scene import Answer
 from mtprof_nb.views.tabs.stacks.stacks_tab import FILLS, stack_chart
-
-Figure = Any
 
 _SHAPES: dict[str, dict[str, Any]] = {
     "sunburst": {"maxdepth": 7, "insidetextorientation": "auto"},
@@ -29,8 +28,6 @@ def icicle(trace: Trace, metric: str = "self", fold_libraries: bool = True) -> F
 
 
 def _figure(trace: Trace, metric: str, shape: str, fold_libraries: bool) -> Figure:
-    import plotly.graph_objects as go
-
     chart = stack_chart(trace, False, fold_libraries).chart(metric)
     slices = chart["slices"]
     inks = [FILLS[fill].ink for fill in slices["fill"]]
@@ -53,7 +50,7 @@ def _figure(trace: Trace, metric: str, shape: str, fold_libraries: bool) -> Figu
         **_SHAPES[shape],
     }
     layout = {"margin": {"l": 4, "r": 4, "t": 4, "b": 4}, "uniformtext": {"minsize": 9, "mode": "hide"}}
-    return go.Figure({"data": [drawn], "layout": layout})
+    return figure(trace, [drawn], layout)
 
 
 def _hover(chart: Answer, position: int) -> str:

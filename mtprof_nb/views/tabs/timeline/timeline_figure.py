@@ -11,11 +11,9 @@ from mtprof_nb.analysis.summary import has_steps
 from mtprof_nb.analysis.units import duration, plural
 from mtprof_nb.model.trace import PHASES, Trace
 from mtprof_nb.views.escaped_text import fitted, hover, short_name
+from mtprof_nb.views.figure import Figure, Plotly, figure
 from mtprof_nb.views.scene import Answer
 from mtprof_nb.views.tabs.timeline.timeline_blocks import ROW_PIXELS, Timeline, arranged
-
-Figure = Any
-Plotly = dict[str, Any]
 
 _PIXELS = 1_000
 _ROW_HEIGHT, _RIBBON_HEIGHT = 0.88, 0.66
@@ -28,12 +26,10 @@ _GREY = "#8a9199"
 
 def timeline(trace: Trace, python: bool = False) -> Figure:
     """The whole trace as a plotly figure of at most 2,000 blocks; `python` adds the Python frames."""
-    import plotly.graph_objects as go
-
     chart = arranged(trace, python)
     drawn = chart.window(*chart.whole_ns, _PIXELS)
     traces = [_phases(chart, drawn["phases"]), _bars(chart, drawn, has_steps(trace)), _ticks(chart, drawn)]
-    return go.Figure(data=[*traces, _names(trace, chart, drawn)], layout=_layout(chart, drawn["steps"]))
+    return figure(trace, [*traces, _names(trace, chart, drawn)], _layout(chart, drawn["steps"]))
 
 
 def time_axis(begin: float, end: float) -> Plotly:
