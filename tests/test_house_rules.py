@@ -111,7 +111,7 @@ def test_lines_that_are_too_long_do_not_become_more() -> None:
 
 
 def test_no_folder_of_the_package_is_too_full() -> None:
-    counts = Counter(path.parent.relative_to(PACKAGE).as_posix() for path in _sources(*TEXT))
+    counts = Counter(path.parent.relative_to(PACKAGE).as_posix() for path in _sources(*TEXT, *CODE))
 
     assert {folder: count for folder, count in counts.items() if count > FULLEST_FOLDER} == {}
 

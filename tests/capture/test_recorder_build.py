@@ -129,11 +129,12 @@ def test_the_name_depends_on_sources_flags_and_torch(workshop: Workshop) -> None
     names = {workshop.files.name}
     sources = workshop.root / "source"
     shutil.copytree(recorder_key.SOURCE, sources)
-    with (sources / "recorder.cpp").open("a") as file:
-        file.write("// changed\n")
-    with workshop.patch.context() as patch:
-        patch.setattr(recorder_key, "SOURCE", sources)
-        names.add(workshop.files.name)
+    for changed in ("recorder.cpp", "devices/devices.h"):
+        with (sources / changed).open("a") as file:
+            file.write("// changed\n")
+        with workshop.patch.context() as patch:
+            patch.setattr(recorder_key, "SOURCE", sources)
+            names.add(workshop.files.name)
     with workshop.patch.context() as patch:
         patch.setattr(recorder_key, "FLAGS", ("-O3",))
         names.add(workshop.files.name)
@@ -142,7 +143,7 @@ def test_the_name_depends_on_sources_flags_and_torch(workshop: Workshop) -> None
     (other / "version.py").write_text("__version__ = '2.99.0+cpu'")
     names.add(recorder_key.RecorderKey(other, "2.99.0+cpu").name)
 
-    assert len(names) == 4
+    assert len(names) == 5
 
 
 def test_two_builds_at_once_compile_once(workshop: Workshop, compiled: Path) -> None:

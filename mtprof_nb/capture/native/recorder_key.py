@@ -37,8 +37,8 @@ class RecorderKey:
 
     @cached_property
     def sources(self) -> list[Path]:
-        """The files of `SOURCE`, headers included."""
-        return sorted(path for path in SOURCE.iterdir() if path.suffix in (".cpp", ".h"))
+        """The files of `SOURCE` and its folders, headers included."""
+        return sorted(path for path in SOURCE.rglob("*") if path.suffix in (".cpp", ".h"))
 
     def _hash(self) -> str:
         # Headers that Python calls internal may differ between two of its patch releases.
@@ -46,7 +46,7 @@ class RecorderKey:
         for library in _LIBRARIES:
             parts += [str(path.stat().st_size) for path in sorted((self.torch / "lib").glob(f"{library}.*"))]
         for path in self.sources:
-            parts += [path.name, path.read_text(encoding="utf-8")]
+            parts += [path.relative_to(SOURCE).as_posix(), path.read_text(encoding="utf-8")]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

@@ -1,5 +1,5 @@
 // The part of the recorder that reads code and frames, as a module of its own: it needs no torch.
-#include "frame_reader.h"
+#include "samples/frame_reader.h"
 #include "last_stacks.h"
 
 #include <ctime>

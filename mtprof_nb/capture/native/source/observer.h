@@ -10,7 +10,7 @@
 #endif
 
 #include "decoding.h"
-#include "device_memory.h"
+#include "devices/device_memory.h"
 
 namespace mtprof {
 

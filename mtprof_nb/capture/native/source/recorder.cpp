@@ -10,7 +10,7 @@
 #include "living_objects.h"
 #include "memory.h"
 #include "observer.h"
-#include "sampler.h"
+#include "samples/sampler.h"
 #include "scopes.h"
 #include "timed_calls.h"
 #include "whole_recording.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "readout.h"
+#include "../readout.h"
 
 namespace mtprof {
 

@@ -18,7 +18,7 @@
 #include <unordered_map>
 
 #include "frame_reader.h"
-#include "readout.h"
+#include "../readout.h"
 #include "thread_states.h"
 
 #if MTPROF_READS_FRAMES && defined(__linux__)

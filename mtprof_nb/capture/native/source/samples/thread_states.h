@@ -12,7 +12,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "clock.h"
+#include "../clock.h"
 
 namespace mtprof {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "devices.h"
-#include "memory.h"
+#include "../memory.h"
 
 #if MTPROF_RECORDS_DEVICES
 #include <c10/util/ThreadLocalDebugInfo.h>

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "checked_memory.h"
-#include "python_frames.h"
+#include "../checked_memory.h"
+#include "../python_frames.h"
 
 namespace mtprof {
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "device_columns.h"
-#include "tick_times.h"
+#include "../tick_times.h"
 
 namespace libkineto {
 // Makes nanoseconds of the ticks that Kineto lets CUPTI read. No header of it is shipped.
