@@ -264,6 +264,7 @@ def test_no_two_groups_have_equal_values(keys):
         event("mm", 1, 80, line=(cells[1], 1), stack=[(cells[1], 1, "f")], shapes=((3,),), module="b", thread=2),
         event("mm", 2, 70, line=("m.py", 1), stack=[("m.py", 1, "f")], device="NPU", overload="y", thread=3),
         event("scope", 3, 60, kind="scope", thread=3),
+        event("Torch-Compiled Region: 0/0", 3, 55, thread=3),
         event("mm", 4, 50, thread=3),
         event("mm", 5, 40, thread=7, **on_device),
         event("mm", 6, 30, thread=7, device_index=1, **on_device),

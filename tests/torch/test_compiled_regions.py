@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from compiled_programs import inputs, line, program
 
 import mtprof_nb as mtp
-from mtprof_nb.analysis.nesting import nesting
 from mtprof_nb.capture.native.recorder_loading import recorder
+from mtprof_nb.tables.operators.operator_rows import rows
 
 torch = pytest.importorskip("torch")
 pytestmark = [
@@ -101,16 +100,16 @@ def test_fused_kernels_stand_on_the_lines_that_they_compute(compiled: Compiled) 
 
 def test_kernels_products_and_the_rest_sum_up_to_the_region(compiled: Compiled) -> None:
     trace = compiled.prof.trace
-    nested = nesting(trace)
-    is_region = trace.where_name(lambda name: name.startswith("Torch-Compiled Region"))
-    (region,) = np.flatnonzero(is_region)
-    inside = np.zeros(len(trace), np.bool_)
-    inside[region] = True
-    for row in range(int(region) + 1, len(trace)):
-        inside[row] = nested.parent[row] >= 0 and inside[nested.parent[row]]
+    parts = rows(trace, "region")
+    titles = [label.split(" › ") for label in parts.label]
+    for region in ("Region: 0/0", "Region: 0/0 backward"):
+        inside = [row for row, (title, *_) in enumerate(titles) if title == region]
+        own = parts.label.index(region)
 
-    assert nested.self_ns[inside].sum() == trace.duration_ns[region]
-    assert inside[[row for rows in kernels(compiled.prof).values() for row in rows]].any()
+        assert parts.value["self_ns"][inside].sum() == parts.value["total_ns"][own]
+        assert {f"{region} › wrapper", f"{region} › aten::mm"} < {parts.label[row] for row in inside}
+    named = {title[1] for title in titles if title[1:]}
+    assert kernels(compiled.prof).keys() < named
 
 
 def test_kernels_that_are_compiled_during_the_recording_are_timed(compiled: Compiled) -> None:

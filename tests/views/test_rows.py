@@ -323,7 +323,7 @@ def test_kernels_are_sorted_by_their_time_on_the_device_unless_asked_otherwise()
 
 def test_kernels_are_a_grouping_only_where_there_are_any() -> None:
     assert "kernel" in offered(of_kernels())
-    assert set(GROUPINGS) - set(offered(make_trace([event("mm", 0, 1)]))) == {"kernel"}
+    assert set(GROUPINGS) - set(offered(make_trace([event("mm", 0, 1)]))) == {"kernel", "region"}
 
 
 def test_columns_of_kernels_are_those_that_were_recorded() -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mtprof_nb.analysis.compiled_regions import REGION_PART, has_regions
 from mtprof_nb.analysis.costs import averaged_costs, op_costs
 from mtprof_nb.analysis.devices.kernel_groups import KERNEL_KEYS, kernel_groups
 from mtprof_nb.analysis.families import SCOPES, families
@@ -42,6 +43,7 @@ GROUPINGS = {
     "module": Grouping("module", ("module",), "--with-modules"),
     "thread": Grouping("thread", ("thread",)),
     "kernel": Grouping("kernel", KERNEL_KEYS),
+    "region": Grouping("compiled region", (REGION_PART,)),
 }
 #: Groupings whose rows are ops. A row of the others holds all that ran in a scope, or the ops of a module or thread.
 _BY_OP = ("op", "shapes", "types", "line")
@@ -126,8 +128,9 @@ def showing(rows: OperatorRows, key: str) -> OperatorRows:
 
 
 def offered(trace: Trace) -> list[str]:
-    """The groupings that a table offers: kernels only if there are any."""
-    return [grouping for grouping in GROUPINGS if grouping != "kernel" or trace.is_device_work.any()]
+    """The groupings that a table offers: kernels and compiled regions only if there are any."""
+    absent = {"kernel": not trace.is_device_work.any(), "region": not has_regions(trace)}
+    return [grouping for grouping in GROUPINGS if not absent.get(grouping)]
 
 
 def missing_flag(trace: Trace, grouping: str) -> str:
@@ -146,7 +149,8 @@ def columns(trace: Trace, grouping: str = "op") -> tuple[TableColumn, ...]:
     if grouping == "module":
         chosen.append(_WITH_SUBMODULES)
     if np.any(trace.on_device):
-        chosen += _DEVICE_OF_OPS if grouping in _BY_OP else [_DEVICE]
+        own = _DEVICE_OF_OPS[:2] if grouping == "region" else [_DEVICE]
+        chosen += _DEVICE_OF_OPS if grouping in _BY_OP else own
     if trace.allocations is not None and has_memory(trace):
         chosen.append(_ALLOCATED if grouping in _BY_OP else _ALLOCATED_IN)
     elif trace.allocations is None and trace.recorded.profile_memory:
@@ -266,6 +270,10 @@ def _texts(trace: Trace, grouping: str, key: tuple[Any, ...], event: int) -> tup
         return "(no module)" if first is None else first or "(root)", ""
     if grouping == "scope":
         return first or "(no scope)", ""
+    if grouping == "region":
+        if first is None:
+            return "(no region)", ""
+        return f"{first.region} › {first.part}" if first.part else first.region, first.lines
     if grouping == "thread":
         return trace.track_title(trace.track.item(event)), ""
     if grouping == "kernel":

@@ -25,7 +25,7 @@ class Spent:
 
 def spent_by(trace: Trace, grouping: str, groups: Groups) -> Spent:
     """Calls, self time and total time of each group of one of the table's groupings."""
-    if grouping == "scope":
+    if grouping in ("scope", "region"):
         return _outermost(trace, groups)
     if grouping not in ("module", "thread"):
         return Spent(groups.count, groups.self_ns, groups.total_ns)
