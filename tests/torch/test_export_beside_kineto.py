@@ -100,6 +100,8 @@ def test_we_write_every_key_that_kineto_writes_with_the_same_type(
     unasked = _unasked(flags)
     # A call without a parent has the number null with PyTorch 2.13, and none with 2.15.
     expected["python_function", "X", "", "args", "Python parent id"] |= {"NoneType"}
+    # A device that another test of this process simulates adds a span of its own, of this name.
+    unasked |= {"Iteration Start: none"}
     missing = {key: kinds for key, kinds in expected.items() if written.get(key) != kinds and not unasked & {*key}}
     assert missing == {}
 
