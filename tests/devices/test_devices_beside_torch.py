@@ -185,8 +185,9 @@ def test_device_time_of_phases_equals_that_of_hook_kineto(gpu: SimulatedDevice) 
         kernels = np.flatnonzero(prof.trace.kind == KERNEL)
         kinds.append(Counter((*names(prof.trace, [row]), int(prof.trace.phase[row])) for row in kernels.tolist()))
         lines.append(len(rows))
-    assert times[0] == times[1]
     assert kinds[0] == kinds[1]
+    # Hook `kineto` maps Kineto's clock to the session's, which rounds both ends of a kernel.
+    assert np.abs(np.subtract(*times)).max() <= kinds[0].total()
     # Hook `kineto` knows the line of the function alone.
     assert lines == [1, 4]
 
