@@ -203,6 +203,20 @@ def test_without_events_there_are_no_devices() -> None:
     assert (facts["devices"], facts["launcher"].tolist(), len(made["start"])) == (("CPU",), [-1], 1)
 
 
+def test_waiting_for_a_stream_has_a_track_beside_its_work_and_widens_no_scope() -> None:
+    columns = ops(("scope", MAIN, 0, 200), ("op", MAIN, 0, 200))
+    given = rows(
+        *(("launch", RUNTIME, 10, 20, 100, 1), ("kernel", KERNEL, 30, 60, 7, 1)),
+        *(("wait", RUNTIME, 40, 90, 100, 2), ("Stream Sync", SYNC, 40, 90, 7, 2)),
+        *(("wait", RUNTIME, 100, 110, 100, 3), ("Event Sync", SYNC, 100, 110, -1, 3)),
+    )
+    made, facts = with_devices(columns, RecordedDevices("CUDA", given, {}), TRACKS)
+    tracks = {(facts["tracks"][track].name, facts["tracks"][track].native_id) for track in made["thread"].tolist()}
+    assert tracks == {("main", 100), ("stream 7", 7), ("stream 7, syncs", 7), ("stream -1, syncs", -1)}
+    (scope,) = np.flatnonzero(made["kind"] == DEVICE_SCOPE)
+    assert (made["start"][scope], made["duration"][scope]) == (30, 30)
+
+
 def test_numbers_of_several_recordings_are_kept_apart() -> None:
     part = rows(("launch", RUNTIME, 10, 20, 100, 1), ("kernel", KERNEL, 30, 40, 7, 1))
     later = rows(("launch", RUNTIME, 110, 120, 100, 1), ("other", KERNEL, 130, 140, 7, 1))

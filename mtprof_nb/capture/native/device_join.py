@@ -25,7 +25,9 @@ from mtprof_nb.model.trace import (
     DEVICE_SCOPE,
     KERNEL,
     OP,
+    RUNTIME,
     SCOPE,
+    SYNC,
     Bool,
     Columns,
     Int32,
@@ -195,7 +197,8 @@ class Join:
         """A scope on each stream, from the first to the last event launched in one on the host."""
         rows = self.rows
         is_scope = self.columns["kind"] == SCOPE
-        inside = np.flatnonzero(~rows.is_call & (rows.kind != DEVICE_SCOPE) & (self.launch >= 0))
+        is_work = ~np.isin(rows.kind, (RUNTIME, DEVICE_SCOPE, SYNC))
+        inside = np.flatnonzero(is_work & (self.launch >= 0))
         scope = self._around(is_scope)[inside] if is_scope.any() else np.full(len(inside), -1)
         inside, scope = inside[scope >= 0], scope[scope >= 0]
         count = self.places.count

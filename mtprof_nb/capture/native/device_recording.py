@@ -16,13 +16,14 @@ from mtprof_nb.capture.torch_private.silent_kineto import silent_kineto
 from mtprof_nb.model.schema import TIMES
 from mtprof_nb.model.trace import RUNTIME
 
-#: The activities that torch asks Kineto for, by our name of the device.
+_WORK = ("gpu_memcpy", "gpu_memset", "kernel")
+#: The activities that torch asks Kineto for, by our name of the device, and waiting.
 ACTIVITIES = {
-    "CUDA": ("gpu_memcpy", "gpu_memset", "kernel", "cuda_runtime", "cuda_driver", "overhead"),
-    "XPU": ("gpu_memcpy", "gpu_memset", "kernel", "xpu_runtime", "xpu_driver"),
+    "CUDA": (*_WORK, "cuda_runtime", "cuda_driver", "overhead", "cuda_sync"),
+    "XPU": (*_WORK, "xpu_runtime", "xpu_driver", "xpu_sync"),
     "MTIA": ("mtia_ccp_events", "mtia_runtime", "mtia_insight"),
     "HPU": ("hpu_op",),
-    "NPU": ("gpu_memcpy", "gpu_memset", "kernel", "privateuse1_runtime", "privateuse1_driver"),
+    "NPU": (*_WORK, "privateuse1_runtime", "privateuse1_driver"),
 }
 #: Bytes of CUPTI's records of a call, and of an event on a device.
 _CALL_BYTES, _EVENT_BYTES = 40, 192

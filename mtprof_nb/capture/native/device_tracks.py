@@ -10,7 +10,7 @@ import numpy as np
 from mtprof_nb.capture.native.kineto_rows import DeviceRows
 from mtprof_nb.capture.samples.thread_names import name_of_native_thread
 from mtprof_nb.model.intervals import runs_of_equal
-from mtprof_nb.model.trace import Int32, Int64, Track
+from mtprof_nb.model.trace import SYNC, Int32, Int64, Track
 
 _LOW_HALF = 0xFFFFFFFF
 
@@ -21,8 +21,8 @@ class Places:
 
     track: Int32
     threads: tuple[Track, ...]
-    #: Index of the device, and number, of each stream.
-    streams: tuple[tuple[int, int], ...]
+    #: Index of the device, number, and whether it has what waits for the stream: such overlaps work.
+    streams: tuple[tuple[int, int, bool], ...]
 
     @classmethod
     def of(
@@ -40,11 +40,12 @@ class Places:
         for run in runs_of_equal(numbers[calls]):
             here = calls[run]
             track[here] = threads.of(int(numbers[here[0]]), rows.start[here])
-        key = (rows.device[there].astype(np.int64) << 32) + numbers[there]
+        is_sync = rows.kind[there] == SYNC
+        key = (((rows.device[there].astype(np.int64) << 1) + is_sync) << 32) + numbers[there]
         streams, place = np.unique(key, return_inverse=True)
         track[there] = place + len(threads.tracks)
-        pairs = ((max(one >> 32, 0), one & _LOW_HALF) for one in streams.tolist())
-        return cls(track, tuple(threads.tracks), tuple(pairs))
+        made = [(max(one >> 33, 0), _number(one & _LOW_HALF), bool(one >> 32 & 1)) for one in streams.tolist()]
+        return cls(track, tuple(threads.tracks), tuple(made))
 
     @property
     def count(self) -> int:
@@ -54,14 +55,20 @@ class Places:
     @property
     def index_of_track(self) -> list[int]:
         """The index of the device of each track, 0 for a thread."""
-        return [0] * len(self.threads) + [index for index, _ in self.streams]
+        return [0] * len(self.threads) + [index for index, _, _ in self.streams]
 
     def all_tracks(self, device: str) -> tuple[Track, ...]:
         """Threads, then streams of devices of this type."""
         streams = [
-            Track(number, f"stream {number}", "stream", device=f"{device}:{index}") for index, number in self.streams
+            Track(number, f"stream {number}" + ", syncs" * is_sync, "stream", device=f"{device}:{index}")
+            for index, number, is_sync in self.streams
         ]
         return (*self.threads, *streams)
+
+
+def _number(low_half: int) -> int:
+    """The number of a stream, -1 for all of a device."""
+    return -1 if low_half == _LOW_HALF else low_half
 
 
 class _Threads:
